@@ -114,7 +114,7 @@ def structured_question(
     Args:
         table: a table of the policy.
         by: what to group by, or a sequence of up to four: columns, or functions in SQL, such as
-            `"EXTRACT(HOUR FROM viewed_at)"`, `"CASE WHEN age < 30 THEN 'young' ELSE 'old' END AS generation"`,
+            `"EXTRACT(HOUR FROM viewed_at) AS hour"`,
             `"FUNNEL_COUNT(STEPS(event = 'cart', event = 'purchase'))"`, `"DATE_TRUNC('month', MIN(viewed_at))"` for
             first times or `"RETENTION('month', viewed_at)"`; without them one total is counted. `TableEntry.functions`
             of the catalogue has an example of each that the table permits.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 COUNT_COLUMN = "gris_count"
 BUCKET_COLUMN = "gris_bucket"
-CASE_COLUMN = "gris_case"
+WHOLE_BIN_COLUMN = "gris_case"
 BIN_COLUMN = "gris_bin"
 PART_OF_TEXT_COLUMN = "gris_part_of_text"
 FIRST_COUNT_COLUMN = "gris_first_count"

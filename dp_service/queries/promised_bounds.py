@@ -34,17 +34,16 @@ def require_all_rows(function: Function, table: Table) -> None:
 
 
 def require_bounded(table: Table) -> None:
-    """Refuse a CASE, bins and parts of texts where it is not the query that bounds members.
+    """Refuse bins and parts of texts where it is not the query that bounds members.
 
-    What a copy was bounded in, or what is promised, are elements of columns. A CASE may be of other columns, and rows
-    that no question by a column counts, such as those with NULL, are in the value of ELSE: one element more. How many
-    rows a member has in an element, tau, is of the column as well, and several of its values may become one.
+    What a copy was bounded in, or what is promised, are elements of columns. How many rows a member has in an element,
+    tau, is of the column as well, and several of its values may become one.
     """
     block = table.contributions
     if block is not None and block.bounded_by is not BoundedBy.IN_QUERY:
         raise RefusedByPolicyError(
             Rule.GROUP_BY,
-            f"CASE, bins and parts of texts are not offered for the table {table.name}: it has bound: "
+            f"bins and parts of texts are not offered for the table {table.name}: it has bound: "
             f"{block.bounded_by}, which bounds members in elements of columns as they are; bound: in_query bounds them "
             "in any",
         )

@@ -19,7 +19,7 @@ from dp_service.queries.errors import QuestionError
 from dp_service.queries.filters import Value
 from dp_service.queries.zone_offsets import zone_offsets
 
-# How often a CASE is written, where nothing repeats it.
+# How often bins or a funnel are written, where nothing repeats them.
 _TIMES_WRITTEN = 3
 # Beside them a query has names, of a message of 16 MiB.
 _MOST_REPEATED = 6_000_000
@@ -29,7 +29,7 @@ def require_short(parameters: ReleaseParameters, query: CanonicalQuery) -> None:
     """Refuse a question whose query might not fit into a message.
 
     Raises:
-        QuestionError: Its conditions, or a CASE, are that long.
+        QuestionError: Its conditions, bins or steps are that long.
     """
     _require_short_conditions(query)
     _require_short_cases(parameters, query)
@@ -47,15 +47,15 @@ def _require_short_conditions(query: CanonicalQuery) -> None:
 
 
 def _require_short_cases(parameters: ReleaseParameters, query: CanonicalQuery) -> None:
-    """Refuse a long CASE: a second look repeats it for each name that is found."""
+    """Refuse long bins and steps: a second look repeats them for each name that is found."""
     names = None if parameters.contributions is None else parameters.contributions.names
     most = _MOST_REPEATED // (_TIMES_WRITTEN if names is None else names.most_names)
     each = sum(map(_characters_of, query.dimensions))
     if each > most:
         raise QuestionError(
             "dimensions",
-            f"expected CASE with at most about {most:,} characters of conditions, looked-up keys among them, got "
-            f"{each:,}"
+            f"expected bins and steps with at most about {most:,} characters of conditions, looked-up keys among them, "
+            f"got {each:,}"
             f"{'' if names is None else ': beside a column of an unknown domain its query repeats them for each name'}",
         )
 
@@ -69,7 +69,7 @@ def _characters_of_conditions(query: CanonicalQuery) -> int:
 
 
 def _characters_of(column: QueryColumn) -> int:
-    """Return about how many bytes a CASE or a funnel has where it is written, rather too many; 0 of another column."""
+    """Return about how many bytes bins or a funnel have where they are written, rather too many; else 0."""
     values = () if column.source is None else column.source.values_written
     return sum(map(_size_of_value, values)) + sum(map(_size_of_condition, column.conditions))
 

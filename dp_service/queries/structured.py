@@ -255,7 +255,7 @@ class HistogramQuery:
 
     @property
     def row_filters(self) -> tuple[Filter, ...]:
-        """Its conditions, and of each CASE without ELSE that one of its conditions holds."""
+        """Its conditions, and of bins of whole numbers that a row is in one."""
         return (*self.filters, *(each for one in self.functions for each in one.row_filters))
 
     @property

@@ -71,8 +71,6 @@ def _is_answered(sql: str, content: PolicyContent, now: int) -> bool:
 def _examples(table: Table, year: int) -> Iterator[dp_pb2.CatalogFunction]:
     match list(islice(_conditions(table), 2)):
         case [first, second]:
-            case = f"CASE WHEN {first} THEN 'A' WHEN {second} THEN 'B' ELSE 'C' END"
-            yield _example(table, "case", case, "The value beside the first condition that a row meets.")
             steps, by = f"STEPS({first}, {second})", f"CORRELATE_BY({named(table.member)})"
             yield dp_pb2.CatalogFunction(
                 code="funnel",

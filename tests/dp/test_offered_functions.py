@@ -12,7 +12,7 @@ from tests.support.dp_server import servicer_of, servicer_of_file, serving
 from tests.surfaces import kinds
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").rglob("policy.yaml"))
-ALL = {"case", "funnel", "part", "bucket", "first_seen", "retention", "bins", "text"}
+ALL = {"funnel", "part", "bucket", "first_seen", "retention", "bins", "text"}
 HOSTILE = """
 epsilon_per: 0.5
 delta: 1e-7
@@ -75,7 +75,7 @@ async def test_a_table_lists_what_it_permits_and_nothing_else() -> None:
     async with serving(servicer_of(kinds.POLICY)) as dp:
         found = {name: {each.code for each in of} for name, of in (await functions_of(dp)).items()}
     assert found["clamped"] == ALL - {"part"}
-    assert found["clipped"] == {"case", "text"}
+    assert found["clipped"] == {"text"}
     assert found["unknown"] == set()
 
 
@@ -89,7 +89,7 @@ async def test_examples_hold_plain_words_of_a_domain_alone() -> None:
     assert "free" not in shown
     assert "OR 1" not in shown
     assert "kind = \\'cart\\'" in shown
-    assert {"case", "funnel", "bucket", "first_seen"} <= {each.code for each in found}
+    assert {"funnel", "bucket", "first_seen"} <= {each.code for each in found}
 
 
 async def test_a_copy_that_was_bounded_beforehand_offers_none() -> None:

@@ -7,8 +7,7 @@ import math
 import pytest
 
 from dp_service.queries.render import render
-from tests.support.queries import day_differences, sums
-from tests.support.queries.buckets import EPOCH
+from tests.support.queries import sums
 from tests.support.queries.row_functions import FUNCTIONS, POLICY, expected, resolved, rows
 
 from .planner import Ask, Table, is_there
@@ -27,15 +26,3 @@ def test_functions_of_a_row_are_those_of_python(planned: Ask) -> None:
     answers = planned({"t": table}, [render(resolved(each), "pinot") for each in FUNCTIONS])
     for function, answer in zip(FUNCTIONS, answers, strict=True):
         assert {row[0]: row[1] for row in answer.rows} == expected(function, held), function
-
-
-def test_days_between_two_days_are_those_of_python(planned: Ask) -> None:
-    """Days are numbers there, and 0 stands for a missing one."""
-    rows = day_differences.some_rows()
-    held = [
-        (each.customer, *(0 if day is None else (day - EPOCH.date()).days for day in each[1:]))
-        for each in rows
-    ]
-    table = Table({"customer": "VARCHAR", "ordered": "INTEGER", "sent": "INTEGER"}, held)
-    (answer,) = planned({"orders": table}, [render(day_differences.resolved(), "pinot")])
-    assert {int(row[0]): row[1] for row in answer.rows} == day_differences.counted(rows)  # type: ignore[call-overload]

@@ -61,7 +61,7 @@ def test_an_edge_that_is_in_the_bin_below_it_is_found(
     assert dict(database.execute(render(resolved(function), "duckdb")).fetchall()) != expected(function)
 
 
-@pytest.mark.parametrize("function", ["WIDTH_BUCKET(whole, 0, 20, 4)", "IF(text = 'AT', 1, -1)"])
+@pytest.mark.parametrize("function", ["WIDTH_BUCKET(whole, 0, 20, 4)"])
 def test_a_query_without_another_one_inside_has_pinots_own_integers(function: str) -> None:
     """Pinot 0.11 reads no BIGINT."""
     cells = "{type: int64, member_value: largest, grid: {scale: linear, from: 0, to: 20, cells: 10}}"

@@ -167,11 +167,10 @@ def test_a_table_without_values_counts_with_conditions() -> None:
         ("SUM(x) / COUNT(*)", Measure.EVENTS, AggregateFunction.SUM, 1),
         ("100 * AVG(CASE WHEN n = 1 THEN 1 ELSE 0 END)", Measure.EVENTS, AggregateFunction.ROWS, 100),
         ("AVG(CASE WHEN n = 1 THEN x ELSE 0 END)", Measure.EVENTS, AggregateFunction.SUM, 1),
-        ("CAST(SUM(x) / CAST(COUNT(*) AS NUMERIC) AS FLOAT)", Measure.EVENTS, AggregateFunction.SUM, 1),
         ("COUNT(*) * 1.0 / COUNT(DISTINCT m)", Measure.DISTINCT_MEMBERS, AggregateFunction.ROWS, 1),
-        ("(SUM(x)::double / COUNT(DISTINCT m)) * 2", Measure.DISTINCT_MEMBERS, AggregateFunction.SUM, 2),
+        ("(SUM(x) / COUNT(DISTINCT m)) * 2", Measure.DISTINCT_MEMBERS, AggregateFunction.SUM, 2),
         (
-            "CAST(COUNT(CASE WHEN n = 1 THEN 1 END) AS DOUBLE) / COUNT(*)",
+            "COUNT(CASE WHEN n = 1 THEN 1 END) / COUNT(*)",
             Measure.EVENTS,
             AggregateFunction.ROWS,
             1,
@@ -210,7 +209,7 @@ OTHERS = "COUNT(*) FILTER (WHERE n = 2)"
     [
         (f"{SOME} / {OTHERS}", "rows_where_1_per_rows_where_2"),
         (f"100.0 * {SOME} / NULLIF({OTHERS}, 0)", "rows_where_1_per_rows_where_2_times_100"),
-        (f"CAST({SOME} AS DOUBLE) - {OTHERS}", "rows_where_1_minus_rows_where_2"),
+        (f"({SOME}) - {OTHERS}", "rows_where_1_minus_rows_where_2"),
         (
             f"{SOME} - ({SOME.replace('1', '3')} - {OTHERS})",
             "rows_where_1_minus_rows_where_2_plus_rows_where_3",

@@ -402,11 +402,6 @@ INNER = "SELECT visitor, DATE_TRUNC('month', MIN(day)) AS f FROM shop"
             f"SELECT f, COUNT(*) FROM ({INNER} GROUP BY visitor) WHERE f > '2026-01-01' GROUP BY f",
             "first times alone: HAVING",
         ),
-        (
-            f"SELECT {MONTH}, CASE WHEN day >= '2026-02-01' THEN 'late' END, {COUNTED} FROM shop WHERE {RANGE} "
-            "GROUP BY 1, 2",
-            "expected ELSE in a CASE on the time",
-        ),
         (f"SELECT f, COUNT(*) FROM ({INNER} GROUP BY land) GROUP BY f", "expected SELECT member"),
         (f"SELECT f, COUNT(*) FROM ({INNER} GROUP BY visitor, land) GROUP BY f", "expected SELECT member"),
         (

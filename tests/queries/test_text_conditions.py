@@ -7,10 +7,25 @@ import duckdb
 import pytest
 
 from dp_service.queries.errors import QuestionError
+from dp_service.queries.policy import parse_policy
 from dp_service.queries.render import render
 from dp_service.queries.resolution import resolve
 from dp_service.queries.sql import parse_sql
-from tests.queries.test_case_conditions import POLICY
+
+POLICY = parse_policy("""
+epsilon_per: 1
+delta: 1e-6
+count_noise: gaussian
+tables:
+  t:
+    member: member
+    contributions: {bound: in_query, delta_0: 2, units: 10}
+    measures: {distinct_members: true}
+    columns:
+      member: {type: string}
+      a: {type: int64, filter: [in, not_in, range]}
+      b: {type: string, filter: [in, not_in]}
+""")
 
 TEXTS = ("x", "X", "xy", "Xy_", "yX", "%x", "", "É", "é", "kx", "\u212ax")
 

@@ -12,7 +12,6 @@ from dp_service.queries.render import render
 from dp_service.queries.resolution import Resolution
 from pinot_connector.engines.base import ColumnType, EngineQuery, ExpectedColumn
 from pinot_connector.engines.spark import SparkEngine
-from tests.support.queries import day_differences
 from tests.support.queries.row_functions import FUNCTIONS, arrow_table, expected, resolved
 
 
@@ -31,11 +30,3 @@ def test_functions_of_a_row_are_those_of_python(spark: SparkSession, tmp_path: P
     engine = SparkEngine(spark, {"t": str(tmp_path / "t.parquet")})
     for function in FUNCTIONS:
         assert answered(engine, resolved(function)) == expected(function), function
-
-
-def test_days_between_two_days_are_those_of_python(spark: SparkSession, tmp_path: Path) -> None:
-    """In each bin."""
-    rows = day_differences.some_rows()
-    pq.write_table(day_differences.arrow_table(rows), tmp_path / "orders.parquet")
-    engine = SparkEngine(spark, {"orders": str(tmp_path / "orders.parquet")})
-    assert answered(engine, day_differences.resolved()) == day_differences.counted(rows)

@@ -3,9 +3,7 @@
     country                                              a column of the policy
     DATE_TRUNC('month', day)                             `buckets`: the bucket of time that a row is in
     EXTRACT(HOUR FROM viewed_at)                         `parts`: a part of its time
-    CASE WHEN age < 30 THEN 'young' ELSE 'old' END       `cases`: the first of some conditions that it meets
-    FLOOR(price / 10) * 10                               `bins`: the bin of a number
-    WIDTH_BUCKET(DATE_DIFF('day', a, b), 0, 30, 10)      `day_differences`: the bin of the days between two of its days
+    FLOOR(price / 10) * 10                               `bins`, and `whole_bins` of a column of whole numbers
     SPLIT_PART(email, '@', 2)                            `parts_of_texts`: a part of a text
     FUNNEL_COUNT(STEPS(a, b), CORRELATE_BY(member))      `funnels`: the deepest step that a member's rows reach
     FUNNEL_COUNT(.., SETTINGS('strict_increase'))        `ordered_funnels`: the deepest in order of time
@@ -33,21 +31,19 @@ from __future__ import annotations
 
 from dp_service.queries.functions.bins import Binned
 from dp_service.queries.functions.buckets import Truncated
-from dp_service.queries.functions.cases import Cases
-from dp_service.queries.functions.day_differences import DayDifference
 from dp_service.queries.functions.first_times import FirstSeen, Later
 from dp_service.queries.functions.function import Function
 from dp_service.queries.functions.funnels import Funnel
 from dp_service.queries.functions.ordered_funnels import OrderedFunnel
 from dp_service.queries.functions.parts import Extracted
 from dp_service.queries.functions.parts_of_texts import PartOfText
+from dp_service.queries.functions.whole_bins import WholeBins
 
 FUNCTIONS: tuple[type[Function], ...] = (
     Truncated,
     Extracted,
-    Cases,
+    WholeBins,
     Binned,
-    DayDifference,
     PartOfText,
     Funnel,
     OrderedFunnel,

@@ -18,13 +18,13 @@ from dp_service.queries.canonical_bytes import summed_bytes
 from dp_service.queries.canonical_columns import QueryValue, Source
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.filters import require_valid
-from dp_service.queries.functions.cases import MAXIMUM_BRANCHES
 from dp_service.queries.functions.function import Meaning, OfColumn, numbered
 from dp_service.values.bounds import Clamp
 
 if TYPE_CHECKING:
     from dp_service.queries.derived_columns import Context
 
+MAXIMUM_EDGES = 100
 # Below them doubles hold every half of a step.
 _MOST_STEPS = 2**52
 
@@ -46,9 +46,9 @@ class Binned(OfColumn):
 
     def __post_init__(self) -> None:
         require_valid(
-            1 <= len(self.edges) <= MAXIMUM_BRANCHES,
+            1 <= len(self.edges) <= MAXIMUM_EDGES,
             "dimensions",
-            f"{self.column}: expected bins with 1 to {MAXIMUM_BRANCHES} edges, got {len(self.edges)}",
+            f"{self.column}: expected bins with 1 to {MAXIMUM_EDGES} edges, got {len(self.edges)}",
         )
         ascending = all(low < high for low, high in pairwise(self.edges))
         require_valid(ascending, "dimensions", f"{self.column}: expected ascending edges of bins")

@@ -67,8 +67,8 @@ class _OfFirstTimes(OfColumn):
         require_valid(
             not any(each.row_filters and self.column in each.columns for each in others),
             "dimensions",
-            "expected ELSE in a CASE on the time beside first times: without it the CASE would leave out rows that are "
-            "earlier, and make later ones the first",
+            "expected no bins of the time beside first times: they would leave out rows that are earlier, and make "
+            "later ones the first",
         )
 
     def _cohorts(self, context: Context) -> tuple[QueryCohorts, tuple[Value, ...]]:

@@ -105,7 +105,7 @@ class Function(ABC):
     @property
     def has_texts(self) -> bool:
         """Whether its values are texts."""
-        return any(isinstance(each, str) for each in self.values or ())
+        return False
 
     def require_beside(self, others: Sequence[Function]) -> None:
         """Refuse functions that have no meaning beside it.

@@ -118,8 +118,6 @@ class Dialect:
         matches: Writes whether a text has a pattern, or has not.
         part_of_text: Writes a function of a text, which is a part of it or the same in other letters.
         time: Writes the first day of the bucket that a column's time falls into, or a part of it as a whole number.
-        days_between: Writes how many days a column of days is after another one.
-        lists_excluded: Whether NOT IN may be written. Otherwise each value is compared, as Pinot 0.11 needs it in CASE.
         integer: The word for integers of 64 bits in a query without another one inside: Pinot 0.11 has no BIGINT.
     """
 
@@ -150,8 +148,6 @@ class Dialect:
     matches: Callable[[str, PatternCondition], str]
     part_of_text: Callable[[str, TextFunction], str]
     time: TimeWriter
-    days_between: Callable[[str, str], str]
-    lists_excluded: bool = True
     integer: str = "BIGINT"
 
 
@@ -327,7 +323,6 @@ _STANDARD = Dialect(
     matches=duckdb_matches,
     part_of_text=duckdb_part_of_text,
     time=duckdb_time,
-    days_between=lambda start, end: f"date_diff('day', {start}, {end})",
 )
 
 DIALECTS = {
@@ -362,7 +357,6 @@ DIALECTS = {
         time=pinot_time,
         integer="LONG",
         # Days are stored as numbers.
-        days_between=lambda start, end: f"({end} - {start})",
     ),
     "spark": replace(
         _STANDARD,
@@ -378,6 +372,5 @@ DIALECTS = {
         matches=spark_matches,
         part_of_text=spark_part_of_text,
         time=spark_time,
-        days_between=lambda start, end: f"datediff({end}, {start})",
     ),
 }

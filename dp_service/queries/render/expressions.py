@@ -12,9 +12,8 @@ from dp_service.queries.elements import date_of
 from dp_service.queries.filters import Value
 from dp_service.queries.functions.bins import QueryBins
 from dp_service.queries.functions.buckets import QueryBucket
-from dp_service.queries.functions.cases import QueryCase
-from dp_service.queries.functions.day_differences import QueryDayDifference
 from dp_service.queries.functions.parts_of_texts import QueryPartOfText
+from dp_service.queries.functions.whole_bins import QueryWholeBins
 from dp_service.queries.render.columns import column_expression
 from dp_service.queries.render.conditions import (
     restriction_conditions,
@@ -141,16 +140,13 @@ def _part_of_text(source: QueryPartOfText, place: Place) -> str:
 
 
 @row_function.register
-def _case(source: QueryCase, place: Place) -> str:
+def _whole_bin(source: QueryWholeBins, place: Place) -> str:
     """Write a CASE that is never NULL; a condition that a row's NULL does not meet is none that it meets."""
-    dialect = place.dialect
-    within = replace(dialect, lists_excluded=False)
     branches = [
-        f"WHEN {written_condition(condition, within, is_nested=place.is_nested)} THEN {_answer(value, place)}"
-        for condition, value in source.branches
+        f"WHEN {written_condition(condition, place.dialect, is_nested=place.is_nested)} THEN {_label(label, place)}"
+        for condition, label in source.branches
     ]
-    otherwise = _answer(source.otherwise, place)
-    return f"CASE {' '.join(branches)} ELSE {otherwise} END" if branches else otherwise
+    return f"CASE {' '.join(branches)} ELSE {_label(source.otherwise, place)} END"
 
 
 @row_function.register
@@ -160,24 +156,14 @@ def _bin(source: QueryBins, place: Place) -> str:
     return _binned(steps, source.edges, source.labels, place)
 
 
-@row_function.register
-def _days_between(source: QueryDayDifference, place: Place) -> str:
-    start, end = (column_expression(each, place.dialect) for each in (source.start, source.end))
-    days = place.dialect.days_between(start, end)
-    return _binned(days, source.edges, range(len(source.edges) + 1), place)
-
-
 def _binned(number: str, edges: Sequence[int], labels: Sequence[int], place: Place) -> str:
     branches = [
-        f"WHEN {number} < {edge} THEN {_answer(label, place)}"
+        f"WHEN {number} < {edge} THEN {_label(label, place)}"
         for edge, label in zip(edges, labels, strict=False)
     ]
-    return f"CASE {' '.join(branches)} ELSE {_answer(labels[-1], place)} END"
+    return f"CASE {' '.join(branches)} ELSE {_label(labels[-1], place)} END"
 
 
-def _answer(value: Value, place: Place) -> str:
-    """Write a value of CASE: a whole number as one of 64 bits, a text that is not filled up to others' length."""
-    if isinstance(value, str):
-        return place.dialect.case_text(value)
-    written_value = literal(value, place.dialect)
-    return f"CAST({written_value} AS {place.integer})" if type(value) is int else written_value
+def _label(value: int, place: Place) -> str:
+    """Write a label as a whole number of 64 bits."""
+    return f"CAST({literal(value, place.dialect)} AS {place.integer})"

@@ -81,8 +81,6 @@ def among(key: str, values: Iterable[Value], dialect: Dialect, *, excluded: bool
     listed = [literal(value, dialect) for value in values]
     if len(listed) == 1:
         return f"{key} {'<>' if excluded else '='} {listed[0]}"
-    if excluded and not dialect.lists_excluded:
-        return f"({' AND '.join(f'{key} <> {each}' for each in listed)})"
     return f"{key} {'NOT IN' if excluded else 'IN'} ({', '.join(listed)})"
 
 

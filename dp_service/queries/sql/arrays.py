@@ -1,6 +1,6 @@
-"""Lists of values as PostgreSQL's drivers write them: `= ANY(ARRAY[..])` is IN, and `<> ALL(ARRAY[..])` is NOT IN.
+"""Lists of values as PostgreSQL's drivers write them: `= ANY(ARRAY[..])` is IN.
 
-ARRAY['a', 'b'], ARRAY[1, 2]::bigint[], CAST(ARRAY['a'] AS TEXT[])
+ARRAY['a', 'b'], ARRAY[1, 2]::bigint[]
 '{a,"b c"}', '{1,2}'::int[]                    the same as PostgreSQL writes it, its values as texts unless it is cast
 """
 
@@ -20,11 +20,7 @@ from dp_service.terms import Comparison
 if TYPE_CHECKING:
     from dp_service.queries.sql.expressions import ExpressionReader
 
-_QUANTIFIERS = {"ANY": Comparison.EQUAL, "SOME": Comparison.EQUAL, "ALL": Comparison.NOT_EQUAL}
-_OTHER = (
-    "a comparison with several values is accepted as = ANY(ARRAY['a', 'b']) and <> ALL(ARRAY['a', 'b']): compare with "
-    "one value, the largest or the smallest"
-)
+_OTHER = "a comparison with several values is accepted as = ANY(ARRAY['a', 'b']): write IN, NOT IN, or compare with one"
 _EXPECTED = "expected values, as in = ANY(ARRAY['a', 'b']): ask for those of a subquery first"
 _EMPTY = "expected 1 value or more in a list"
 _BLANKS = " \t\r\n\f\v"
@@ -35,11 +31,11 @@ _VALUE = re.compile(
 
 def is_quantified(reader: ExpressionReader) -> bool:
     """Return whether ANY, SOME or ALL comes next, behind a comparison."""
-    return reader.next.word in _QUANTIFIERS and reader.ahead().text == "("
+    return reader.next.word in ("ANY", "SOME", "ALL") and reader.ahead().text == "("
 
 
 def quantified(reader: ExpressionReader, first: Token, sign: Comparison, value: Expression) -> Expression:
-    """Read ANY, SOME or ALL and its values.
+    """Read ANY and its values.
 
     Args:
         reader: Stands before that word.
@@ -48,30 +44,21 @@ def quantified(reader: ExpressionReader, first: Token, sign: Comparison, value: 
         value: What is compared.
     """
     word = reader.take()
-    if sign is not _QUANTIFIERS[word.word]:
+    if word.word != "ANY" or sign is not Comparison.EQUAL:
         refuse(word, _OTHER)
-    found = tree.Listed(first, reader.last, value, reader.in_parentheses(lambda: _array(reader)))
-    return found if sign is Comparison.EQUAL else tree.Not(first, reader.last, found)
+    return tree.Listed(first, reader.last, value, reader.in_parentheses(lambda: _array(reader)))
 
 
 def _array(reader: ExpressionReader) -> tuple[Expression, ...]:
     if reader.next.text == "(":
-        found = reader.in_parentheses(lambda: _array(reader))
-    elif reader.takes("CAST"):
-        return reader.in_parentheses(lambda: _cast(reader))
-    elif reader.takes("ARRAY", "["):
+        return reader.in_parentheses(lambda: _array(reader))
+    if reader.takes("ARRAY", "["):
         found = reader.values("]")
     elif reader.next.kind == "text":
         found = _written(reader.take())
     else:
         refuse(reader.next, _EXPECTED)
     return _of_type(reader, found) if reader.takes("::") else found
-
-
-def _cast(reader: ExpressionReader) -> tuple[Expression, ...]:
-    found = _array(reader)
-    reader.expect("AS")
-    return _of_type(reader, found)
 
 
 def _of_type(reader: ExpressionReader, values: tuple[Expression, ...]) -> tuple[Expression, ...]:

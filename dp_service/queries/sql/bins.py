@@ -1,7 +1,6 @@
 """Bins of a number: WIDTH_BUCKET, and FLOOR of what a column is divided by.
 
 WIDTH_BUCKET(column, low, high, n)   n bins of equal width, 0 below them and n + 1 above
-WIDTH_BUCKET(DATE_DIFF('day', a, b), low, high, n)   the same of the days between two columns
 FLOOR(column / 10) * 10              bins by their lower ends, FLOOR(column / 10) by their place
 
 The bins of FLOOR follow from the bounds of a value column, or from the listed values of another one. Beyond the bounds
@@ -15,9 +14,8 @@ from math import floor
 
 from dp_service.queries.columns import Column
 from dp_service.queries.filters import Bound, Filter, In, Range
-from dp_service.queries.functions.bins import Binned
-from dp_service.queries.functions.cases import MAXIMUM_BRANCHES, Cases
-from dp_service.queries.functions.day_differences import DayDifference
+from dp_service.queries.functions.bins import MAXIMUM_EDGES, Binned
+from dp_service.queries.functions.whole_bins import WholeBins
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.conditions import fraction_of
 from dp_service.queries.sql.places import placed, refuse
@@ -28,6 +26,10 @@ from dp_service.terms import ColumnType
 
 _WIDTH_BUCKET, _FLOOR = "WIDTH_BUCKET", "FLOOR"
 _MOST_BINS = 98
+_DAYS_BETWEEN = (
+    "days between two columns are not accepted in WIDTH_BUCKET: make a column of them, in a view in Pinot or DuckDB, "
+    "and write WIDTH_BUCKET(column, low, high, n)"
+)
 _WITHOUT_ENDS = (
     "FLOOR is of a column with bounds in the policy's values, or of listed integers, so that it is known which bins "
     "there are: write WIDTH_BUCKET(column, low, high, n)"
@@ -39,7 +41,7 @@ def is_bins(node: tree.Call) -> bool:
     return node.name in (_WIDTH_BUCKET, _FLOOR)
 
 
-def bins_of(node: tree.Call, scope: Scope) -> Binned | Cases | DayDifference:
+def bins_of(node: tree.Call, scope: Scope) -> Binned | WholeBins:
     """Return the bins of a number.
 
     Raises:
@@ -56,7 +58,7 @@ def _numbers(operand: tree.Expression, scope: Scope) -> ValueColumn | QuantileCo
     return scope.table.numbers_of(name) if scope.table.has_numbers(name) else None
 
 
-def _of_buckets(node: tree.Call, scope: Scope) -> Binned | Cases | DayDifference:
+def _of_buckets(node: tree.Call, scope: Scope) -> Binned | WholeBins:
     if len(node.arguments) != len(("column", "low", "high", "n")) or node.distinct or node.within is not None:
         refuse(node, "expected WIDTH_BUCKET(column, low, high, number of bins)")
     operand, low, high, number = node.arguments
@@ -68,7 +70,7 @@ def _of_buckets(node: tree.Call, scope: Scope) -> Binned | Cases | DayDifference
         refuse(node, f"expected WIDTH_BUCKET with low below high and 1 to {_MOST_BINS} bins")
     edges = tuple(first + (last - first) * place / count for place in range(count + 1))
     if isinstance(operand, tree.Call) and operand.name in DIFFERENCES:
-        return _days(operand, edges, scope)
+        refuse(operand, _DAYS_BETWEEN)
     found = _numbers(operand, scope)
     if found is not None and all(each.name != found.name for each in scope.table.columns):
         return Binned(found.name, edges, tuple(range(len(edges) + 1)))
@@ -78,24 +80,16 @@ def _of_buckets(node: tree.Call, scope: Scope) -> Binned | Cases | DayDifference
     return _of_integers(column, edges)
 
 
-def _days(node: tree.Call, edges: tuple[Fraction, ...], scope: Scope) -> DayDifference:
-    is_whole = len(node.arguments) == len(("length", "start", "end")) and not node.distinct
-    unit, start, end = node.arguments if is_whole else (node, node, node)
-    if not isinstance(unit, tree.Text) or unit.value.upper() != "DAY":
-        refuse(node, f"expected {node.name}('day', column, column)")
-    return DayDifference(scope.column_name(start), scope.column_name(end), edges)
-
-
-def _of_integers(column: Column, edges: tuple[Fraction, ...]) -> Cases:
-    """Return the bins of whole numbers as CASE: without ELSE, for a row without a number is in no bin."""
+def _of_integers(column: Column, edges: tuple[Fraction, ...]) -> WholeBins:
+    """Return the bins of whole numbers."""
     # A whole number is below an edge exactly if it is below the edge rounded up.
     whole = [-floor(-edge) for edge in edges]
     below: list[Filter] = [Range(column.name, None, Bound(edge, exclusive=True)) for edge in whole]
     ranges = [*below, Range(column.name, Bound(whole[-1]), None)]
-    return Cases(tuple((each, place) for place, each in enumerate(ranges)), None)
+    return WholeBins(column.name, tuple((each, place) for place, each in enumerate(ranges)))
 
 
-def _of_width(node: tree.Call, scope: Scope) -> Binned | Cases:
+def _of_width(node: tree.Call, scope: Scope) -> Binned | WholeBins:
     operand, width_node, *scaled = node.arguments
     width = fraction_of(width_node) if isinstance(width_node, tree.Number) else Fraction(0)
     if width <= 0:
@@ -108,21 +102,28 @@ def _of_width(node: tree.Call, scope: Scope) -> Binned | Cases:
         return _of_listed(scope.column(operand), width, int(step), operand)
     rows, size = found.bounds.rows, found.bounds.quantum.size
     first, last = floor(rows.low * size / width), floor(rows.high * size / width)
-    if not 1 <= last - first <= MAXIMUM_BRANCHES:
+    if not 1 <= last - first <= MAXIMUM_EDGES:
         refuse(
             width_node,
             f"{found.name}: expected a width that divides its bounds, {rows.low * size} to {rows.high * size}, into 2 "
-            f"to {MAXIMUM_BRANCHES + 1} bins",
+            f"to {MAXIMUM_EDGES + 1} bins",
         )
     edges = tuple(place * width for place in range(first + 1, last + 1))
     return Binned(found.name, edges, tuple(place * int(step) for place in range(first, last + 1)))
 
 
-def _of_listed(column: Column, width: Fraction, step: int, operand: tree.Expression) -> Cases:
+def _of_listed(column: Column, width: Fraction, step: int, operand: tree.Expression) -> WholeBins:
     """Return the bins of listed integers."""
     if column.type is not ColumnType.INT64 or column.domain is None:
         refuse(operand, f"{column.name}: {_WITHOUT_ENDS}")
     bins: dict[int, list[int]] = {}
     for value in map(int, column.domain):  # type: ignore[arg-type]
         bins.setdefault(floor(value / width) * step, []).append(value)
-    return Cases(tuple((In(column.name, tuple(values)), label) for label, values in bins.items()), None)
+    if len(bins) > MAXIMUM_EDGES:
+        refuse(
+            operand,
+            f"{column.name}: expected a width that divides its values into at most {MAXIMUM_EDGES} bins",
+        )
+    return WholeBins(
+        column.name, tuple((In(column.name, tuple(values)), label) for label, values in bins.items())
+    )

@@ -1,7 +1,7 @@
 """Types that stand before or behind a value, and what of them means something.
 
-A literal becomes one of its type, and so does a text that is cast to a day or a time. Numbers lose nothing in a wider
-type, nor counts in one of whole numbers. Every other cast would make another value, and is refused.
+A literal becomes one of its type, and so does a text that is cast to a day or a time. Counts and parts of times are
+whole numbers already. Every other cast would make another value, and is refused.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.forms import is_part
-from dp_service.queries.sql.numbers import is_count, is_number
+from dp_service.queries.sql.numbers import is_count
 from dp_service.queries.sql.places import refuse
 from dp_service.queries.sql.refusals import ARITHMETIC
 from dp_service.queries.sql.tokens import Token
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 _TIMES = ("DATE", "TIMESTAMP")
 _WHOLE = ("INTEGER", "INT", "BIGINT")
-# What a number is cast to so that nothing of it is lost.
-_WIDER = ("DOUBLE", "FLOAT", "REAL", "FLOAT8", "NUMERIC", "DECIMAL")
 # What drivers cast their literals to, each of which is of that type already.
 _OF_LITERALS: dict[str, type[Expression]] = {
     **dict.fromkeys(("TEXT", "VARCHAR", "CHARACTER", "BPCHAR", "STRING"), tree.Text),
@@ -31,7 +29,6 @@ _OF_LITERALS: dict[str, type[Expression]] = {
     **dict.fromkeys(("BOOL", "BOOLEAN"), tree.Truth),
 }
 _WITH_OFFSET = re.compile(r"\d(?:Z|[+-]\d\d(?::?\d\d)?)\Z")
-_DECIMAL = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _TRUTHS = {"t": True, "true": True, "f": False, "false": False}
 
 
@@ -45,8 +42,6 @@ def cast_to(reader: ExpressionReader, first: Token, value: Expression) -> Expres
     """
     if (literal := _literal(reader, first, value)) is not None:
         return literal
-    if reader.next.word in _WIDER:
-        return _widened(reader, first, value)
     if reader.next.word in (*_WHOLE, "INT4", "INT8") and (is_part(value) or is_count(value)):
         reader.take()
         return value
@@ -55,7 +50,8 @@ def cast_to(reader: ExpressionReader, first: Token, value: Expression) -> Expres
     if reader.next.word not in _TIMES:
         refuse(
             reader.next,
-            "a cast other than to DATE, TIMESTAMP or DOUBLE is not accepted, leave it out: columns are as they are",
+            "a cast other than to DATE or TIMESTAMP is not accepted: leave it out, columns are as they are, or cast in "
+            "a view in Pinot or DuckDB",
         )
     to = reader.take()
     if to.word == "TIMESTAMP" and reader.takes("WITHOUT"):
@@ -128,20 +124,6 @@ def _require_offset(place: Token, text: str) -> None:
         refuse(
             place, "TIMESTAMP WITH TIME ZONE is for texts with an offset, such as '2026-01-31 10:00:00+00'"
         )
-
-
-def _widened(reader: ExpressionReader, first: Token, value: Expression) -> Expression:
-    """Read the name of a type that holds every number: what is written out or computed of many rows stays itself."""
-    if reader.take().word == "DOUBLE":
-        reader.takes("PRECISION")
-    if reader.next.text == "(":
-        refuse(reader.next, "a cast that rounds is not accepted: round what comes back")
-    if isinstance(value, tree.Text) and not value.kind and _DECIMAL.fullmatch(value.value):
-        digits = value.value.removeprefix("-")
-        return tree.Number(first, reader.last, digits, negative=digits != value.value)
-    if isinstance(value, tree.Number) or is_number(value):
-        return value
-    return tree.Cast(first, reader.last, value, "DOUBLE")
 
 
 def joined_texts(reader: ExpressionReader, first: Token, left: tree.Text) -> tree.Text:

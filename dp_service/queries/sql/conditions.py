@@ -18,8 +18,6 @@ from dp_service.queries.filters import (
     opposite,
 )
 from dp_service.queries.sql import tree
-from dp_service.queries.sql.case_conditions import case_condition, compared_case, wanted_of
-from dp_service.queries.sql.cases import cases_of
 from dp_service.queries.sql.forms import is_part
 from dp_service.queries.sql.literals import value_of
 from dp_service.queries.sql.places import placed, refuse
@@ -114,11 +112,7 @@ class _Filters:
                 )
             case tree.Not():
                 return self.condition(node.condition, holds=not holds)
-        case = compared_case(node)
         with placed(node):
-            if case is not None:
-                cases = cases_of(case, self.condition)
-                return case_condition(case, cases, wanted_of(node, cases, holds=holds), self._scope.table)
             found = self._of_time(node) or text_condition(node, self._scope) or self._on_column(node)
         return found if holds else opposite(found)
 
@@ -198,6 +192,8 @@ class _Filters:
 
     def _column(self, node: tree.Expression) -> Column:
         """Return the column of a condition, the only side that may have one."""
+        if isinstance(node, tree.Case):
+            raise refused_node(node)
         if not isinstance(node, tree.Name):
             refuse(
                 node,

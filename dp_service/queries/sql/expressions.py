@@ -201,9 +201,7 @@ class ExpressionReader:
         first, found = self.next, self.casted()
         if self.next.text == "||" and isinstance(found, tree.Text):
             found = joined_texts(self, first, found)
-        if self.multiplies and isinstance(
-            found, tree.Call | tree.Number | tree.Cast | tree.Product | tree.Sum
-        ):
+        if self.multiplies and isinstance(found, tree.Call | tree.Number | tree.Product | tree.Sum):
             found = self.computed(first, found)
         if self.next.kind == "sign" and self.next.text in ARITHMETIC:
             refuse(self.next, ARITHMETIC[self.next.text])

@@ -203,7 +203,7 @@ def aggregate_of(call: tree.Call, scope: Scope) -> Form[Part]:
         return Plain(Part(_function(call, scope), condition=condition))
     if call.distinct:
         refuse(call, f"{call.name}(DISTINCT ..) is not accepted: equal values of several members all count")
-    column = _only_column(call, tuple(map(_uncast, call.arguments)), scope)
+    column = _only_column(call, scope)
     part = Part(AggregateFunction.SUM, column, condition)
     if call.averaged and scope.table.value(column).nulls is ValueNulls.OWN_COUNT:
         refuse(call, _WITHOUT_VALUE)
@@ -246,12 +246,8 @@ def _condition(call: tree.Call, scope: Scope) -> tuple[Filter, ...]:
     return found
 
 
-def _uncast(node: tree.Expression) -> tree.Expression:
-    """Return what is cast to DOUBLE, which changes no sum and no average."""
-    return node.value if isinstance(node, tree.Cast) and node.to == "DOUBLE" else node
-
-
-def _only_column(call: tree.Call, arguments: tuple[tree.Expression, ...], scope: Scope) -> str:
+def _only_column(call: tree.Call, scope: Scope) -> str:
+    arguments = call.arguments
     if len(arguments) != 1:
         refuse(call, f"expected {call.name} of one column")
     if isinstance(arguments[0], tree.Number):
@@ -275,7 +271,7 @@ def _quantiles(call: tree.Call, alias: Token | None, scope: Scope) -> Iterator[A
     name = None if alias is None else alias_name(alias)
     if call.name in _RANKS:
         _check_within(call)
-        yield AskedQuantile(_RANKS[call.name], _only_column(call, call.arguments, scope), alias=name)
+        yield AskedQuantile(_RANKS[call.name], _only_column(call, scope), alias=name)
         return
     column, shares = _shares(call, scope)
     if len(shares) > 1 and alias is not None:
@@ -295,7 +291,7 @@ def _shares(call: tree.Call, scope: Scope) -> tuple[str, list[Fraction]]:
         refuse(call, "a function without a column is not accepted")
     column, numbers = scope.column_name(call.arguments[0]), call.arguments[1:]
     if call.name == "MEDIAN":
-        _only_column(call, call.arguments, scope)
+        _only_column(call, scope)
         return column, [Fraction(1, 2)]
     in_name = PERCENTILE.fullmatch(call.name)
     if in_name is not None and in_name["number"] is not None:

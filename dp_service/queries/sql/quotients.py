@@ -106,8 +106,6 @@ def _terms(node: tree.Expression, *, adds: bool) -> Iterator[tuple[bool, tree.Ex
     if isinstance(node, tree.Sum):
         for part, each in zip(node.parts, node.adds, strict=True):
             yield from _terms(part, adds=adds is each)
-    elif isinstance(node, tree.Cast) and node.to == "DOUBLE":
-        yield from _terms(node.value, adds=adds)
     else:
         yield adds, node
 
@@ -117,7 +115,5 @@ def _factors(node: tree.Expression, *, divides: bool) -> Iterator[tuple[tree.Exp
     if isinstance(node, tree.Product):
         for part, each in zip(node.parts, node.divides, strict=True):
             yield from _factors(part, divides=divides is not each)
-    elif isinstance(node, tree.Cast) and node.to == "DOUBLE":
-        yield from _factors(node.value, divides=divides)
     else:
         yield node, divides

@@ -1,10 +1,7 @@
-"""Functions that a question may group by: buckets and parts of time, CASE, and those of a member's rows.
+"""Functions that a question may group by: buckets and parts of time, bins, and those of a member's rows.
 
 DATE_TRUNC('month', time)                                    buckets of time
 EXTRACT(HOUR FROM time), DATE_PART('hour', time), HOUR(time) a part of the time
-CASE WHEN condition THEN value .. [ELSE value] END           the value beside the first condition that holds
-condition                                                    TRUE where it holds, FALSE where its opposite does
-CASE column WHEN value THEN value .. END                     the same, of comparisons
 WIDTH_BUCKET(column, low, high, n), FLOOR(column / 10) * 10  bins (`bins`)
 LOWER, UPPER, LEFT, SUBSTR, SPLIT_PART                       parts of a text
 """
@@ -12,35 +9,28 @@ LOWER, UPPER, LEFT, SUBSTR, SPLIT_PART                       parts of a text
 from __future__ import annotations
 
 from dp_service.queries.dimensions import Dimension
-from dp_service.queries.filters import opposite
 from dp_service.queries.functions.buckets import Truncated
-from dp_service.queries.functions.cases import Cases
 from dp_service.queries.functions.first_times import FirstSeen
 from dp_service.queries.functions.parts import Extracted
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.bins import bins_of, is_bins
-from dp_service.queries.sql.cases import cases_of
-from dp_service.queries.sql.conditions import condition_of
 from dp_service.queries.sql.forms import is_part
 from dp_service.queries.sql.member_functions import first_of, is_member_function, member_function
-from dp_service.queries.sql.places import placed, refuse
 from dp_service.queries.sql.scope import Scope, refused_node
 from dp_service.queries.sql.text_parts import part_of_text
 from dp_service.queries.sql.time_functions import extracted, is_bucket, truncated, uncast
 from dp_service.queries.sql.words import PARTS_OF_TEXTS
 
-_CONDITIONS = (
-    tree.Compared | tree.Listed | tree.Between | tree.Like | tree.IsNull | tree.Not | tree.All | tree.Any
-)
-
 
 def is_function(node: tree.Expression) -> bool:
     """Return whether a node is a function that can be grouped by."""
     node = uncast(node)
-    if isinstance(node, tree.Case | _CONDITIONS) or is_bucket(node) or is_part(node):
-        return True
     return isinstance(node, tree.Call) and (
-        node.name in PARTS_OF_TEXTS or is_bins(node) or is_member_function(node)
+        is_bucket(node)
+        or is_part(node)
+        or node.name in PARTS_OF_TEXTS
+        or is_bins(node)
+        or is_member_function(node)
     )
 
 
@@ -51,16 +41,12 @@ def dimension_of(node: tree.Expression, scope: Scope) -> Dimension:
         QuestionError: It is something else.
         RefusedByPolicyError: The policy does not list a column.
     """
-    if not is_function(node):
-        if not isinstance(node, tree.Name):
-            raise refused_node(node)
-        return scope.column_name(node)
-    node = uncast(node)
-    if isinstance(node, tree.Call):
-        return _of_call(node, scope)
-    if isinstance(node, tree.Case):
-        return cases_of(node, lambda each: condition_of(each, scope))
-    return _truth(node, scope)
+    inner = uncast(node)
+    if is_function(inner) and isinstance(inner, tree.Call):
+        return _of_call(inner, scope)
+    if not isinstance(node, tree.Name):
+        raise refused_node(node)
+    return scope.column_name(node)
 
 
 def _of_call(node: tree.Call, scope: Scope) -> Dimension:
@@ -88,12 +74,3 @@ def column_of(node: tree.Expression) -> tree.Expression:
     if isinstance(inner, tree.Call) and is_bucket(inner):
         return truncated(inner)[1]
     return extracted(inner)[1] if isinstance(inner, tree.Call) and is_part(inner) else node
-
-
-def _truth(node: tree.Expression, scope: Scope) -> Cases:
-    """Return a condition as what is grouped by: rows for which it is neither true nor false are left out."""
-    found = condition_of(node, scope)
-    if isinstance(found, bool):
-        refuse(node, "a condition that every row meets, or none, is not accepted here: leave it out")
-    with placed(node):
-        return Cases(((found, True), (opposite(found), False)), None)

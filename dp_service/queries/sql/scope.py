@@ -21,6 +21,20 @@ _KINDS: dict[type, str] = {
     tree.Row: "several values in parentheses",
     tree.Not: "NOT before something other than a condition",
 }
+_TRUTH = (
+    "a condition is not accepted as a column: put it into WHERE or FILTER, or make a column of it, in a view in Pinot "
+    "or DuckDB"
+)
+_INSTEAD: dict[type, str] = {
+    tree.Null: "a comparison with NULL is not accepted: write IS NULL or IS NOT NULL",
+    tree.Cast: "a cast of something other than a text or DATE_TRUNC('day', column) is not accepted: leave it out, or "
+    "for days write DATE_TRUNC('day', column) to group, and a range of days to filter",
+    tree.Case: "CASE and IF are not accepted outside of a number: make a column of them, in a view in Pinot or DuckDB, "
+    "or ask with each condition in WHERE or FILTER",
+    **dict.fromkeys(
+        (tree.Compared, tree.Listed, tree.Between, tree.Like, tree.IsNull, tree.All, tree.Any), _TRUTH
+    ),
+}
 _NO_TABLE = (
     "expected FROM with a table: SELECT without one, such as SELECT 1, asks for nothing that a policy lists. To test a "
     "connection, read the catalogue, which is free (gris catalog, or catalog() in Python)"
@@ -126,14 +140,8 @@ def refused_node(node: tree.Expression) -> RefusedHereError:
         )
     if isinstance(node, tree.Call):
         return refused(node, f"{node.name}(..) is not accepted here")
-    if isinstance(node, tree.Null):
-        return refused(node, "a comparison with NULL is not accepted: write IS NULL or IS NOT NULL")
-    if isinstance(node, tree.Cast):
-        return refused(
-            node,
-            "a cast of something other than a text or DATE_TRUNC('day', column) is not accepted: leave it out, or "
-            "for days write DATE_TRUNC('day', column) to group, and a range of days to filter",
-        )
+    if type(node) in _INSTEAD:
+        return refused(node, _INSTEAD[type(node)])
     kind = _KINDS.get(type(node), "an expression other than columns, literals and the count")
     return refused(node, f"{kind} is not accepted")
 

@@ -17,6 +17,10 @@ from dp_service.queries.sql.tokens import Token
 from dp_service.queries.sql.tree import Expression, Select
 from dp_service.queries.sql.words import KEYWORDS, NO_NAMES
 
+_ONE_INSIDE = (
+    "more than one statement inside of another is not accepted: one in parentheses behind FROM, or one behind WITH; "
+    "make a view of the others in Pinot or DuckDB"
+)
 _CLAUSES = "expected each clause once, in the order SELECT, FROM, WHERE, GROUP BY, HAVING, ORDER BY, LIMIT"
 _JOINS = frozenset(
     ["JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "NATURAL", "ASOF", "ANTI", "SEMI", "LATERAL"]
@@ -72,7 +76,7 @@ class StatementReader(ExpressionReader):
         self.max_error = ""
         self._named: dict[str, Select] = {}
         self._unread: dict[str, Token] = {}
-        self._nesting = 0
+        self._is_nested = False
 
     def statement(self) -> Select:
         """Read the whole text."""
@@ -127,27 +131,23 @@ class StatementReader(ExpressionReader):
     def _read_named(self) -> None:
         if self.next.word == "RECURSIVE":
             refuse(self.next, "WITH RECURSIVE is not accepted")
-        while True:
-            name = self._name_of("a name behind WITH")
-            # Engines ignore case here: a name in another case must not mean the table that it hides.
-            folded = name.value.casefold()
-            if folded in self._named:
-                refuse(name, "a name behind WITH that is given twice is not accepted")
-            self.expect("AS", "(")
-            self._named[folded] = self._nested()
-            self._unread[folded] = name
-            self.expect(")")
-            if not self.takes(","):
-                return
+        name = self._name_of("a name behind WITH")
+        self.expect("AS", "(")
+        # Engines ignore case here: a name in another case must not mean the table that it hides.
+        self._named[name.value.casefold()] = self._nested()
+        self._unread[name.value.casefold()] = name
+        self.expect(")")
+        if self.next.text == ",":
+            refuse(self.next, _ONE_INSIDE)
 
     def _nested(self) -> Select:
-        self._nesting += 1
-        if self._nesting > tree.MAXIMUM_DEPTH:
-            refuse(self.next, f"more than {tree.MAXIMUM_DEPTH} statements in one another are not accepted")
+        if self._is_nested or self._named:
+            refuse(self.next, _ONE_INSIDE)
+        self._is_nested = True
         if self.next.word != "SELECT":
             self.unexpected("SELECT")
         found = self._select()
-        self._nesting -= 1
+        self._is_nested = False
         return found
 
     def _select(self) -> Select:
@@ -210,7 +210,7 @@ class StatementReader(ExpressionReader):
     def computed(self, first: Token, left: Expression) -> Expression:
         """Read what a number is multiplied with and divided by, then what is added and taken away, if anything."""
         left = self._product(first, left)
-        if not is_number(left.value if isinstance(left, tree.Cast) else left):
+        if not is_number(left):
             return left
         parts, adds = [left], [True]
         while self.next.kind == "sign" and self.next.text in ("+", "-"):

@@ -35,9 +35,9 @@ def is_bucket(node: tree.Expression) -> bool:
 
 
 def uncast(node: tree.Expression) -> tree.Expression:
-    """Return the bucket that is cast to a day or a timestamp: its first moment names it. Others are no times."""
+    """Return the bucket that is cast to a day or a timestamp: its first moment names it."""
     inner = node
-    while isinstance(inner, tree.Cast) and inner.to != "DOUBLE":
+    while isinstance(inner, tree.Cast):
         inner = inner.value
     return inner if isinstance(inner, tree.Call) and inner.name in TRUNCATIONS else node
 

@@ -8,9 +8,6 @@ from dataclasses import dataclass, fields, replace
 from dp_service.queries.sql.tokens import Token
 from dp_service.terms import Comparison
 
-MAXIMUM_DEPTH = 8
-"""How many statements may be in one another, in parentheses or by the names that WITH gives them."""
-
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -103,7 +100,7 @@ class OverAll(Node):
 
 @dataclass(frozen=True, slots=True)
 class Cast(Node):
-    """A value cast to DATE, TIMESTAMP or DOUBLE."""
+    """A value cast to DATE or TIMESTAMP."""
 
     value: Expression
     to: str

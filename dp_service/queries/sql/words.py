@@ -112,8 +112,8 @@ _YEARS = (
 _DAYS = "write DATE_TRUNC('day', column) to group, or a range of days to filter"
 _TODAY = "write the day itself, as in DATE '2026-01-31' or TIMESTAMP '2026-01-31 12:00:00', or leave it out"
 _OF_CASE = (
-    "write COUNT(*) FILTER (WHERE condition) or SUM(CASE WHEN condition THEN value ELSE 0 END) with one condition, or "
-    "GROUP BY CASE WHEN .. END"
+    "write COUNT(*) FILTER (WHERE condition) or SUM(CASE WHEN condition THEN value ELSE 0 END) with one "
+    "condition"
 )
 _SKETCH = (
     "it returns a sketch of the data; write PERCENTILE(value, 50), which returns a cell of a public grid"
@@ -125,10 +125,7 @@ _TEXTS = (
     "group by the column as it is, by LOWER(column), LEFT(column, n) or SPLIT_PART(column, '@', 2), or look the text "
     "up in a file that the policy names"
 )
-_BINS = (
-    "write FLOOR(column / 10) * 10, WIDTH_BUCKET(column, low, high, n), CASE WHEN column < 10 THEN .. END, or "
-    "DATE_TRUNC('day', column)"
-)
+_BINS = "write FLOOR(column / 10) * 10, WIDTH_BUCKET(column, low, high, n) or DATE_TRUNC('day', column)"
 _PATTERN = "write LIKE with % and _"
 _SPREAD = "ask for COUNT, SUM, AVG, STDDEV or a percentile"
 _CATALOGUE = "tables and columns are in the catalogue, which is free"
@@ -179,7 +176,7 @@ WITHOUT_PARENTHESES = {
     **dict.fromkeys(
         ("CURRENT_DATE", "CURRENT_TIMESTAMP", "LOCALTIMESTAMP", "CURRENT_TIME", "INTERVAL"), _TODAY
     ),
-    "ARRAY": "a list stands behind = ANY or <> ALL, as = ANY(ARRAY['a', 'b'])",
+    "ARRAY": "a list stands behind = ANY, as = ANY(ARRAY['a', 'b'])",
 }
 """What is refused by name where a value or a column is expected, and what is written instead."""
 

@@ -1,4 +1,4 @@
-"""Statements around a statement, which mean nothing of their own: BI tools wrap what they were given.
+"""A statement around a statement, which means nothing of its own: BI tools wrap what they were given.
 
     SELECT * FROM (Q) [AS x] [ORDER BY ..] [LIMIT n]     Q, with its columns named or in another order
     SELECT .. FROM (SELECT a AS b FROM t WHERE ..) ..    the question of t, with a in the place of b
@@ -50,17 +50,16 @@ _REGROUPED = (
     "GROUP BY and HAVING around a statement that groups are accepted of exactly its columns: group the inner statement "
     "by those that are wanted, alone"
 )
-# Names that stand for expressions multiply from statement to statement: a text of 2 kB could say 30^7 conditions.
+# A name of two letters can stand for an expression that is as long as half of the text.
 MAXIMUM_SIZE = 20_000
 
 
-def flattened(select: tree.Select, names: Collection[str], depth: int = 0) -> tree.Select:
-    """Return a statement of one table that asks what a statement around others asks.
+def flattened(select: tree.Select, names: Collection[str]) -> tree.Select:
+    """Return a statement of one table that asks what a statement around another one asks.
 
     Args:
         select: The statement.
         names: The names of all columns that there may be, beside which a star's columns have no others of one name.
-        depth: How many statements are around it.
 
     Raises:
         QuestionError: What stands around another statement has a meaning of its own.
@@ -68,9 +67,7 @@ def flattened(select: tree.Select, names: Collection[str], depth: int = 0) -> tr
     source = select.source
     if not isinstance(source, tree.Derived):
         return select
-    if depth >= tree.MAXIMUM_DEPTH:
-        refuse(source, f"more than {tree.MAXIMUM_DEPTH} statements in one another are not accepted")
-    inner = flattened(source.select, names, depth + 1)
+    inner = source.select
     if any(isinstance(each.value, tree.Star) for each in inner.items):
         _check_beside_star(inner, names)
     if is_of_members(inner, select):

@@ -120,7 +120,7 @@ def _check_meaning(text: str, query: HistogramQuery, resolution: Resolution) -> 
     rendered = _engine().execute(render(resolution, "duckdb")).fetchall()
     as_written = [_in_canonical_order(row, query) for row in as_written]
     width = len(query.dimensions)
-    # SQL has a group of NULL where a CASE has no ELSE.
+    # SQL has a group of NULL, which is in no bin.
     as_written = [row for row in as_written if None not in row[:width]]
     held = restricted_values([POLICY.table(query.table).column(name) for name in query.plain_dimensions])
     # A function makes one element of values within a column's domain and outside of it.

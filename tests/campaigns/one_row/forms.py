@@ -243,7 +243,7 @@ _PARTS = (
     "LEFT(text, 2)",
     "SPLIT_PART(text, 'b', 1)",
     "SPLIT_PART(text, '%', 2)",
-    "WIDTH_BUCKET(DATE_DIFF('day', day, day), 0, 2, 2)",
+    "WIDTH_BUCKET(number, -4, 4, 3)",
 )
 _BINS = (
     "FLOOR(price / 5) * 5",
@@ -266,8 +266,6 @@ _OF_CLOCKS = (
     "SELECT FUNNEL_COUNT(STEPS(EXTRACT(ISODOW FROM at_ms) <> 7, {condition}), CORRELATE_BY(member)) FROM kept "
     "WHERE {range}",
     f"SELECT DATE_TRUNC('month', at_ms), {_COUNTED} FROM kept WHERE {{range}} AND ({{condition}}) GROUP BY 1",
-    f"SELECT CASE WHEN HOUR(at_ms) < 3 AND {{condition}} THEN 1 ELSE -1 END, {_COUNTED} FROM kept WHERE {{range}} "
-    "GROUP BY 1",
 )
 
 
@@ -291,15 +289,10 @@ def forms(under: Policy) -> Iterator[Form]:
         yield from _form(f"SELECT {month}, {_COUNTED} FROM dropped WHERE {where} GROUP BY {month}", under)
         yield from _form(f"SELECT {_COUNTED} FROM dropped WHERE {condition}", under)
         yield from _form(_of_two_looks(number, condition), under)
-        table, case = ("dropped", "kept")[number % 2], f"CASE WHEN {condition} THEN 'it''s' ELSE '' END"
-        yield from _form(f"SELECT {case}, {_COUNTED} FROM {table} GROUP BY 1", under)
-        yield from _form(f"SELECT {condition}, {_COUNTED} FROM dropped WHERE {_MONTHS} GROUP BY 1", under)
+        table = ("dropped", "kept")[number % 2]
         part = _OF_PARTS[number % len(_OF_PARTS)]
         yield from _form(
             f"SELECT who, {_COUNTED} FROM dropped WHERE {part} OR {condition} GROUP BY who", under
-        )
-        yield from _form(
-            f"SELECT IF({part}, 1, 2), {_COUNTED} FROM dropped WHERE {condition} GROUP BY 1", under
         )
         text = _PARTS[number % len(_PARTS)]
         yield from _form(f"SELECT {text}, {_COUNTED} FROM {table} WHERE {condition} GROUP BY 1", under)

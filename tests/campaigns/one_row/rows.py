@@ -28,13 +28,12 @@ from dp_service.queries.filters import (
 )
 from dp_service.queries.functions.bins import Binned
 from dp_service.queries.functions.buckets import Truncated
-from dp_service.queries.functions.cases import Cases
-from dp_service.queries.functions.day_differences import DayDifference
 from dp_service.queries.functions.first_times import FirstSeen, Later
 from dp_service.queries.functions.funnels import Funnel
 from dp_service.queries.functions.ordered_funnels import OrderedFunnel
 from dp_service.queries.functions.parts import Extracted
 from dp_service.queries.functions.parts_of_texts import PartOfText
+from dp_service.queries.functions.whole_bins import WholeBins
 from dp_service.queries.intervals import UNIVERSES, ordinal
 from dp_service.queries.policy import Policy
 from dp_service.queries.tables import Table
@@ -264,15 +263,11 @@ def _element(form: Form, row: Row, table: Table) -> tuple[Any, ...] | None:
 
     def shown(dimension: Dimension) -> Any:
         match dimension:
-            case Cases(branches=branches, otherwise=otherwise):
-                met = (value for condition, value in branches if _meets(condition, row, table))
-                return next(met, otherwise)
+            case WholeBins(bins=bins):
+                return next((label for condition, label in bins if _meets(condition, row, table)), None)
             case Binned(column=name, edges=edges, labels=labels):
                 number = _rounded(looked_at[name], table.value(name))
                 return labels[sum(number >= edge for edge in edges)]
-            case DayDifference(start=start, end=end, edges=edges):
-                days = [value_of(each) for each in (start, end)]
-                return None if None in days else sum((days[1] - days[0]).days >= edge for edge in edges)
             case PartOfText(column=name, function=function):
                 text = _shown(value_of(name))
                 return None if text is None else function.of(text)

@@ -12,8 +12,6 @@ from typing import Any
 
 from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.elements import days_of
-from dp_service.queries.filters import AllOf
-from dp_service.queries.functions.cases import Cases
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Policy
@@ -169,22 +167,14 @@ def conditions(cluster: CheckedCluster) -> str:
     for policy in (odd_conditions.DROPPED, odd_conditions.KEPT):
         named = _named(policy, table)
         for condition, counted in product(odd_conditions.CONDITIONS, ("DISTINCT member", "*")):
-            plain = odd_conditions.asked(condition, policy, "text", counted)
-            for question in (plain, _by_case(plain)):
-                each = replace(question, table=table)
-                resolution = resolve(each, named, now=strategies.NOW)
-                asked.append((resolution, answer(each, named, rows, now=strategies.NOW)))
+            each = replace(odd_conditions.asked(condition, policy, "text", counted), table=table)
+            resolution = resolve(each, named, now=strategies.NOW)
+            asked.append((resolution, answer(each, named, rows, now=strategies.NOW)))
     return _compared(cluster, asked)
 
 
 def _stored(row: Row) -> dict[str, object]:
     return {**row._asdict(), "day": None if row.day is None else days_of(row.day)}
-
-
-def _by_case(question: HistogramQuery) -> HistogramQuery:
-    """Return the question for how many rows meet its condition and how many do not, by texts with quotes."""
-    case = Cases(((AllOf(question.filters), "''"),), "it's")
-    return replace(question, dimensions=(case,), filters=())
 
 
 def _need_multistage(cluster: CheckedCluster) -> None:

@@ -164,7 +164,7 @@ def _resolutions(world: World, policy: Policy) -> Iterator[Resolution]:
 
 
 def _has_no_tau(question: HistogramQuery, policy: Policy) -> bool:
-    """Return whether a policy promises nothing of a total, or of a CASE alone, which is refused then."""
+    """Return whether a policy promises nothing of a total, or of a function alone, which is refused then."""
     if question.plain_dimensions or policy.table("t").clip(question.measure) is not None:
         return False
     return question.measure is Measure.EVENTS

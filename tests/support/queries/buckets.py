@@ -15,7 +15,6 @@ from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.elements import days_of, microseconds_of
 from dp_service.queries.filters import InPart, TimeRange, opposite
 from dp_service.queries.functions.buckets import Truncated
-from dp_service.queries.functions.cases import Cases
 from dp_service.queries.functions.parts import Extracted
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.structured import HistogramQuery
@@ -110,11 +109,10 @@ def asked(
 
 
 def sorted_by(part: TimePart, start: datetime.datetime, end: datetime.datetime) -> tuple[HistogramQuery, ...]:
-    """Return questions of a range with conditions on a part of its times: of odd numbers, as CASE and as a total."""
+    """Return questions for totals of a range, with conditions on a part of its times: odd numbers, and even ones."""
     odd = InPart("at", part, tuple(each for each in part.values if each % 2))
-    plain = asked(part, start, end)
-    by_case = replace(plain, dimensions=(Cases(((odd, 1),), 0),))
-    return by_case, replace(plain, dimensions=(), filters=(opposite(odd),))
+    total = replace(asked(part, start, end), dimensions=())
+    return replace(total, filters=(odd,)), replace(total, filters=(opposite(odd),))
 
 
 def sorted_in(part: TimePart, of_hours: Mapping[datetime.datetime, Set[str]]) -> list[list[tuple[int, ...]]]:
@@ -122,7 +120,7 @@ def sorted_in(part: TimePart, of_hours: Mapping[datetime.datetime, Set[str]]) ->
     found: tuple[set[str], set[str]] = (set(), set())
     for hour, members in of_hours.items():
         found[part.of(hour) % 2].update(members)
-    return [[(value, len(each)) for value, each in enumerate(found) if each], [(len(found[0]),)]]
+    return [[(len(each),)] for each in reversed(found)]
 
 
 def arrow_table(rows: Sequence[Row], kind: str) -> pa.Table:

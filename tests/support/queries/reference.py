@@ -24,7 +24,6 @@ from dp_service.queries.filters import (
     Range,
     TimeRange,
 )
-from dp_service.queries.functions.cases import Cases
 from dp_service.queries.functions.parts_of_texts import PartOfText
 from dp_service.queries.render.distinct import values_salt
 from dp_service.queries.render.member_bounds import InQueryBound
@@ -233,9 +232,6 @@ def value_of_dimension(row: Row, dimension: Dimension, table: Table) -> Any:
             text = _value(row, column)
             is_listed = column.domain is None or text in column.domain
             return function.of(text) if text is not None and is_listed else None
-        case Cases(branches=branches, otherwise=otherwise):
-            met = (value for condition, value in branches if _holds_for(row, condition, table))
-            return next(met, otherwise)
         case _:
             raise AssertionError("functions of time have a calendar of their own")
 

@@ -24,7 +24,6 @@ from dp_service.queries.filters import (
     TimeRange,
     Value,
 )
-from dp_service.queries.functions.cases import Cases
 from dp_service.queries.functions.parts_of_texts import PartOfText
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Table
@@ -82,19 +81,12 @@ class _Writer:
         return self._choice("", " ") + self._space().join(parts) + self._choice("", ";", " ;\n")
 
     def _dimension(self, dimension: Dimension) -> str:
-        """Return a column, or a CASE; another one has the same meaning whatever its conditions look like."""
+        """Return a column, or a function of it."""
         if isinstance(dimension, str):
             return self._column(dimension)
         if isinstance(dimension, PartOfText):
             return self._part_of_text(self._column(dimension.column), dimension.function)
-        if not isinstance(dimension, Cases):
-            return str(dimension)
-        branches = [
-            f"{self._cased('WHEN')} {self._conjunction(self._conditions(condition))} THEN {self._literal(value)}"
-            for condition, value in dimension.branches
-        ]
-        otherwise = () if dimension.otherwise is None else (f"ELSE {self._literal(dimension.otherwise)}",)
-        return self._space().join(["CASE", *branches, *otherwise, "END"])
+        return str(dimension)
 
     def _part_of_text(self, column: str, function: TextFunction) -> str:
         match function:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -27,7 +26,6 @@ from dp_service.queries.filters import (
     TimeRange,
     Value,
 )
-from dp_service.queries.functions.cases import Cases
 from dp_service.queries.functions.parts_of_texts import PartOfText
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.structured import HistogramQuery
@@ -207,16 +205,6 @@ def alternatives() -> st.SearchStrategy[Filter]:
     return st.lists(conditions(1), min_size=2, max_size=3).map(lambda parts: AnyOf(tuple(parts)))
 
 
-@cache
-@st.composite
-def cases(draw: st.DrawFn) -> Cases:
-    """Draw a CASE with or without ELSE, whose values come again."""
-    kinds: list[Sequence[Value]] = [TEXTS, (-1, 0, 2**53 + 1), (True, False)]
-    value: st.SearchStrategy[Value] = st.sampled_from(draw(st.sampled_from(kinds)))
-    branches = draw(st.lists(st.tuples(conditions(1), value), min_size=1, max_size=3))
-    return Cases(tuple(branches), draw(st.none() | value))
-
-
 PARTS_OF_TEXTS = st.sampled_from(
     [PartOfText("text", each) for each in (Prefix(1), Prefix(3), Piece("a", 1), Piece(" ", 2))]
 )
@@ -225,11 +213,11 @@ PARTS_OF_TEXTS = st.sampled_from(
 @cache
 def dimensions() -> st.SearchStrategy[tuple[Dimension, ...]]:
     """Return what to group by: columns, and in about a quarter of them a function of a row in some place."""
-    names, function = st.lists(_NAMES, min_size=1, max_size=3, unique=True), cases() | PARTS_OF_TEXTS
-    return st.tuples(names, st.integers(0, 11), function).map(lambda drawn: _with_function(*drawn))
+    names = st.lists(_NAMES, min_size=1, max_size=3, unique=True)
+    return st.tuples(names, st.integers(0, 11), PARTS_OF_TEXTS).map(lambda drawn: _with_function(*drawn))
 
 
-def _with_function(names: list[str], place: int, function: Cases | PartOfText) -> tuple[Dimension, ...]:
+def _with_function(names: list[str], place: int, function: PartOfText) -> tuple[Dimension, ...]:
     found: list[Dimension] = [*names]
     if place < len(found):
         found[place] = function
