@@ -2,7 +2,6 @@
 
     python examples/load.py --controller http://localhost:9000 --broker http://localhost:8099
     python examples/load.py --parquet engagement.parquet --table engagement --segments 16
-    python examples/load.py --pairs visits_pairs --table visits_pairs --segments 1
 
 A table that is there already, whole and with the same data version, is left alone; one of another version is
 replaced; loading that was interrupted goes on with the segments that are missing. The data version is the hash of the
@@ -81,56 +80,6 @@ def load(parquet: Path, table: str, *, controller: str, broker: str, segments: i
                 pinot.upload(table, names[number], rows.chunk(number, segments))
         pinot.wait_until_whole(table, segments, count)
     return version
-
-
-def load_pairs(
-    folder: Path, table: str, *, controller: str, broker: str, segments: int = 1, star_tree: bool = True
-) -> None:
-    """Make the table `table` of a Pinot hold exactly the pairs copy that `gris bound --pairs` wrote to a directory.
-
-    Periods that are there stay; a table that holds anything else, such as periods in another number of segments, is
-    made anew. Schema and configuration are those of the directory; without `star_tree`, the index is left out.
-    """
-    periods = json.loads((folder / "manifest.json").read_bytes())["periods"]
-    wanted = segments_of_pairs(folder, table, periods, segments)
-    with _client(60.0) as http:
-        pinot = _Pinot(http, controller.rstrip("/"), broker.rstrip("/"))
-        present = set(pinot.segments(table))
-        if not present or not present <= wanted.keys():
-            pinot.remove(table)
-            pinot.create_as(*_definitions(folder, table, star_tree=star_tree))
-            present = set()
-        missing = sorted(wanted.keys() - present)
-        for name in track(missing, f"Loading {table}", disable=len(missing) <= FEW_SEGMENTS):
-            path, number = wanted[name]
-            with duckdb.connect() as connection:
-                pinot.upload(table, name, _Rows.of(connection, path).chunk(number, segments))
-        pinot.wait_until_whole(table, len(wanted), sum(each["rows"] for each in periods))
-
-
-def segments_of_pairs(
-    folder: Path, table: str, periods: Sequence[Mapping[str, str]], segments: int
-) -> dict[str, tuple[Path, int]]:
-    """Return file and number of each segment of a pairs copy, by its name: one name stands for one content.
-
-    It has the checksum of the period's file, and in how many parts that is.
-    """
-    return {
-        f"{table}_{each['checksum'][7:23]}_{segments}_{i}": (folder / each["file"], i)
-        for each in periods
-        for i in range(segments)
-    }
-
-
-def _definitions(folder: Path, table: str, *, star_tree: bool) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return the schema and the configuration of a pairs copy's table."""
-    schema, config = (
-        json.loads((folder / name).read_text().replace('"TABLE"', json.dumps(table)))
-        for name in ("pinot-schema.json", "pinot-table.json")
-    )
-    if not star_tree:
-        del config["tableIndexConfig"]["starTreeIndexConfigs"]
-    return schema, config
 
 
 def wait_for_pinot(controller: str, broker: str, seconds: float) -> None:
@@ -341,13 +290,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--parquet", type=Path, metavar="FILE", help="load this file as the --table instead")
     parser.add_argument(
-        "--pairs", type=Path, metavar="DIRECTORY", help="load this pairs copy as the --table instead"
-    )
-    parser.add_argument(
         "--segments",
         type=int,
         default=4,
-        help="how many segments to make of each table, or of each period of a pairs copy",
+        help="how many segments to make of each table",
     )
     parser.add_argument(
         "--wait", type=float, default=0.0, metavar="SECONDS", help="wait so long for Pinot to answer"
@@ -356,17 +302,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         if chosen.wait:
             wait_for_pinot(chosen.controller, chosen.broker, chosen.wait)
-        if chosen.pairs is not None:
-            (name,) = _chosen_tables(chosen.table, chosen.pairs)
-            load_pairs(
-                chosen.pairs,
-                name,
-                controller=chosen.controller,
-                broker=chosen.broker,
-                segments=chosen.segments,
-            )
-            print(f"{name} is loaded")
-            return
         for table, parquet in _chosen_tables(chosen.table, chosen.parquet).items():
             load(parquet, table, controller=chosen.controller, broker=chosen.broker, segments=chosen.segments)
             print(f"{table} is loaded")
@@ -389,7 +324,7 @@ def _chosen_tables(names: Sequence[str] | None, parquet: Path | None) -> Mapping
     """Return the file of each table to load."""
     if parquet is not None:
         if names is None or len(names) != 1:
-            raise LoadError("--parquet and --pairs need one --table, the name to load it as")
+            raise LoadError("--parquet needs one --table, the name to load it as")
         return {names[0]: parquet}
     if unknown := set(names or ()) - set(TABLES):
         raise LoadError(f"--table: there is no example {', '.join(sorted(unknown))}")

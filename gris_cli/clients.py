@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -13,7 +13,7 @@ from gris_api.dp.v1 import question_pb2
 
 from gris_cli.connection_options import credentials, protected_address, remember_account, remember_address
 from gris_cli.currencies import require_currency
-from gris_cli.examples import copies_of, find_examples, locations_of, require_tables, service_files
+from gris_cli.examples import find_examples, locations_of, require_tables, service_files
 from gris_cli.failures import OWNED_LEDGER
 from gris_cli.flags import ConnectionFlags, EngineName
 from gris_cli.inputs import named_by, parts_of
@@ -311,7 +311,6 @@ def _key_of(flags: ConnectionFlags) -> Path:
 
 
 DATA_SUFFIXES = frozenset({".parquet", ".csv", ".tsv", ".duckdb", ".db"})
-_MANIFEST_SUFFIX = ".json"
 
 
 def pinot_access(flags: ConnectionFlags) -> PinotAccess:
@@ -334,33 +333,12 @@ def engine_of(flags: ConnectionFlags) -> Engine:
 
 
 def _files(flags: ConnectionFlags) -> dict[str, Path]:
-    """Return the files of tables and copies; a copy is where the policy has its manifest, unless `--data` names it."""
-    locations = _locations(flags)
-    if not flags.embedded:
-        # The services have the policy: which of the names are those of copies is not known here.
-        return data_files(locations, copies=locations)
-    files = service_files(flags.policy, flags.budget_config, flags.examples)
-    return files_and_copies(files.policy, locations)
+    """Return the files of tables."""
+    return data_files(_locations(flags))
 
 
-def files_and_copies(policy: Path, locations: Mapping[str, str]) -> dict[str, Path]:
-    """Return the files of tables and, beside each, of the pairs copy that the policy names for it.
-
-    Raises:
-        typer.BadParameter: The policy has faults, a file is not there, or is not of a kind that DuckDB reads.
-    """
-    from gris_data.policies import policy_of
-
-    if not locations:
-        return {}
-    found = policy_of(policy)
-    beside = [table.prepared for table in found.tables if table.name in locations and table.prepared]
-    of_policy = {each.table: str(each.path) for each in beside}
-    return data_files({**of_policy, **locations}, copies=copies_of(found))
-
-
-def data_files(locations: Mapping[str, str], *, copies: Collection[str] = ()) -> dict[str, Path]:
-    """Return the files of tables. Those of `copies` may be manifests of pairs copies.
+def data_files(locations: Mapping[str, str]) -> dict[str, Path]:
+    """Return the files of tables.
 
     Raises:
         typer.BadParameter: One is not there, or not of a kind that DuckDB reads.
@@ -368,11 +346,10 @@ def data_files(locations: Mapping[str, str], *, copies: Collection[str] = ()) ->
     from pinot_connector.engines.parquet_files import is_many
 
     files = {table: Path(location) for table, location in locations.items()}
-    for table, path in files.items():
+    for path in files.values():
         with named_by("--data"):
             require_table_file(path)
-        is_copy = table in copies and path.suffix == _MANIFEST_SUFFIX
-        if not (is_many(path) or path.suffix in DATA_SUFFIXES or is_copy):
+        if not (is_many(path) or path.suffix in DATA_SUFFIXES):
             raise typer.BadParameter(
                 f"--data: {path} must be Parquet (.parquet), CSV (.csv, .tsv) or DuckDB (.duckdb, .db)"
             )

@@ -13,7 +13,7 @@ from gris_cli.inputs import named_by
 from gris_data.input_files import require_file
 
 if TYPE_CHECKING:
-    from dp_service.queries.tables import Policy, PreparedPairs
+    pass
 
 COFACTS = "cofacts_feedback"
 ONLINE_RETAIL = "online_retail"
@@ -118,7 +118,7 @@ def locations_of(texts: Iterable[str]) -> dict[str, str]:
 
 
 def require_tables(policy: Path, tables: Collection[str]) -> None:
-    """Check that a policy lists the tables of `--data`, or names them as pairs copies: no question could need others.
+    """Check that a policy lists the tables of `--data`: no question could need others.
 
     Raises:
         typer.BadParameter: The policy has faults, or does not list a table; the message names the table.
@@ -130,14 +130,8 @@ def require_tables(policy: Path, tables: Collection[str]) -> None:
     found = policy_of(policy)
     listed = [table.name for table in found.tables]
     for table in tables:
-        if table not in listed and table not in copies_of(found):
+        if table not in listed:
             raise typer.BadParameter(
                 f"--data {table}: the policy {policy} lists no such table, only {', '.join(listed)}; "
                 "--policy FILE names yours"
             )
-
-
-def copies_of(policy: Policy) -> dict[str, PreparedPairs]:
-    """Return the pairs copy of each table that a policy names one for, by the copy's name."""
-    found = (table.prepared for table in policy.tables)
-    return {each.table: each for each in found if each is not None}

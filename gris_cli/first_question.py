@@ -17,15 +17,13 @@ def first_question(table: Table, files: dict[str, Path]) -> str:
 
     Args:
         table: The table of the question.
-        files: The files of tables and copies.
+        files: The files of tables.
     """
     question = options_of_a_question(table)
     if not question:
         return "gris catalog"
-    # The pairs copy may answer, which only the services know.
-    names = [table.name] if table.prepared is None else [table.name, table.prepared.table]
-    data = " ".join(f"--data {shlex.quote(f'{name}={files[name].resolve()}')}" for name in names)
-    return f"gris ask {data} {question}"
+    data = shlex.quote(f"{table.name}={files[table.name].resolve()}")
+    return f"gris ask --data {data} {question}"
 
 
 def options_of_a_question(table: Table) -> str:

@@ -91,7 +91,7 @@ class ServeFlags:
         Raises:
             typer.BadParameter: A file or its table does not fit, or the gateway would have no data.
         """
-        from gris_cli.clients import files_and_copies
+        from gris_cli.clients import data_files
 
         locations = locations_of(self.data)
         if self.gateway and not locations:
@@ -99,7 +99,7 @@ class ServeFlags:
                 raise typer.BadParameter("--gateway: --data TABLE=PATH says where the data are")
             locations = {name: str(path) for name, path in find_examples(self.examples).tables.items()}
         require_tables(files.policy, locations)
-        return files_and_copies(files.policy, locations)
+        return data_files(locations)
 
 
 @with_flags

@@ -16,8 +16,6 @@ from pinot_connector.engines.base import (
     EngineQuery,
     ExpectedColumn,
     Feature,
-    PairsCopy,
-    PairsPeriod,
     ReadColumn,
     ReadValue,
 )
@@ -50,7 +48,6 @@ def engine_query(translation: dp_pb2.TranslateQueryResponse, dialect: str) -> En
             "dp_service does not say which columns a query names; it is older than this connector"
         )
     copy = view(BoundedCopy, translation.bounded_copy) if translation.HasField("bounded_copy") else None
-    pairs = pairs_copy_of(translation.pairs_copy) if translation.HasField("pairs_copy") else None
     return EngineQuery(
         table=translation.table,
         sql=found[0].sql,
@@ -59,7 +56,6 @@ def engine_query(translation: dp_pb2.TranslateQueryResponse, dialect: str) -> En
         requires=frozenset(map(_required, features)),
         reads=reads,
         bounded_copy=copy,
-        pairs_copy=pairs,
         first_counts=counts_firsts,
         sums=tuple(view(ReadValue, each) for each in translation.sums),
         quantiles=view(ReadValue, translation.quantiles) if translation.HasField("quantiles") else None,
@@ -82,12 +78,6 @@ def second_query(first: EngineQuery, look: dp_pb2.NextLook, dialect: str) -> Eng
         raise IntegrityError("dp_service sent a second look without a query")
     columns = first.columns if first.quantiles is None else (*first.columns, _CELLS)
     return replace(first, sql=found[0].sql, columns=columns, row_limit=look.row_limit)
-
-
-def pairs_copy_of(message: dp_pb2.PairsCopy) -> PairsCopy:
-    """Returns what a pairs copy has to hold."""
-    stated = zip(message.periods, message.builds, message.rows, message.check_sums, strict=True)
-    return view(PairsCopy, message, periods=tuple(PairsPeriod(*each) for each in stated))
 
 
 def expected_columns(translation: dp_pb2.TranslateQueryResponse) -> tuple[ExpectedColumn, ...]:

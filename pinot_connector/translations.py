@@ -159,8 +159,7 @@ class Translator:
         if is_free(translation):
             # Nothing is known of the table's versions, and none will be asked for.
             return translation
-        asked = translation.pairs_copy.asked_table or translation.table
-        if question.structured.table not in ("", asked):
+        if question.structured.table not in ("", translation.table):
             raise IntegrityError("dp_service translated a question about another table")
         if translation.HasField("unfinished") and translation.unfinished.query_id != translation.query_id:
             raise IntegrityError("dp_service asks for another question than it translated")

@@ -60,7 +60,6 @@ class ColumnKeys(Stated):
         operators: Which conditions questions may set on it.
         delta: With how many of the column's values one member can appear, including those outside the domain and a kept
             NULL; None: any number.
-        attribute: Whether every member has one value of the column, in all rows.
     """
 
     type: Annotated[ColumnType, Field(strict=False)]
@@ -69,7 +68,6 @@ class ColumnKeys(Stated):
         default_factory=list
     )
     delta: Annotated[int, Field(gt=0, le=MAXIMUM_DOMAIN_SIZE)] | None = None
-    attribute: bool = False
 
 
 class Column(ColumnKeys):

@@ -24,7 +24,6 @@ from dp_service.queries.policy_distinct import check_distinct
 from dp_service.queries.policy_document import Document, read_document
 from dp_service.queries.policy_faults import Faults
 from dp_service.queries.policy_lookups import with_lookups
-from dp_service.queries.policy_prepared import with_prepared
 from dp_service.queries.policy_quantiles import check_quantiles, quantile_columns
 from dp_service.queries.policy_schema import DOMAIN_KINDS, ColumnSchema, PolicySchema, TableSchema
 from dp_service.queries.policy_streams import check_streams
@@ -104,7 +103,6 @@ def read_policy(content: bytes, source: str, *, reads_files: bool = True) -> Pol
         _table(name, table, ("tables", name), fault, max_k=schema.max_k)
         for name, table in sorted(schema.tables.items())
     )
-    tables = with_prepared(tables, schema, fault.directory, fault)
     policy = Policy(schema.resolved(Currency), tables, audiences_of(schema, tables, fault))
     check_blocks(policy, fault)
     check_contributions(policy, fault)
@@ -185,7 +183,6 @@ def _table(name: str, schema: TableSchema, path: KeyPath, fault: Faults, *, max_
         columns=tuple(columns),
         max_k=schema.max_k or max_k,
         values=value_columns(schema.values, (*path, "values"), fault),
-        prepared=None,
         quantiles=quantile_columns(schema.quantiles, (*path, "quantiles"), fault),
         forced=(),
     )

@@ -37,8 +37,6 @@ def _faults(table: Table, blocks: Blocks | None) -> Iterator[str]:
         yield f"expected a column of type {wanted}, as the values of blocks are"
     elif Operator.IN not in column.operators:
         yield "expected a column whose filter has in, by which questions name blocks"
-    elif table.prepared is not None and table.prepared.manifest.first_attributes:
-        yield "expected no pairs copy that keeps first attributes: its members may be of a block that they had before"
     elif column.null_value is not None and folded(column.null_value) in map(folded, blocks.values):
         yield (
             f"expected a column whose null_value has no block of its own, got {column.null_value!r}: rows without a "

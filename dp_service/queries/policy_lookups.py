@@ -153,7 +153,6 @@ def _column(column: Column, lookup: Lookup) -> Column:
             "lookup": lookup,
             "domain": tuple(sorted(values)) if column.domain is None else column.domain,
             "delta": min(deltas, default=None),
-            "attribute": column.attribute or lookup.key.attribute,
         }
     )
 

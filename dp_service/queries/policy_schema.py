@@ -58,20 +58,12 @@ class ColumnSchema(ColumnKeys):
     lookup: LookupSchema | None = None
 
 
-class PreparedSchema(Stated):
-    """A pairs copy: the engine's name of it, and the file of its manifest, relative to the policy or absolute."""
-
-    table: Identifier
-    manifest: Annotated[str, Field(min_length=1, max_length=1024)]
-
-
 class TableSchema(TableKeys):
     """One table."""
 
     max_k: MaxK | None = None
     columns: dict[Identifier, ColumnSchema]
     values: dict[Identifier, ValueSchema] = Field(default_factory=dict)
-    prepared: PreparedSchema | None = None
     quantiles: dict[Identifier, QuantileSchema] = Field(default_factory=dict)
 
 

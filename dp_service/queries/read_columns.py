@@ -15,8 +15,7 @@ from dp_service.queries.canonical_columns import (
 from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.queries.columns import Column
 from dp_service.queries.filters import Value
-from dp_service.queries.intervals import UNIVERSES, Interval, ordinal, written
-from dp_service.queries.pairs_manifest import NO_PERIOD, PERIOD_COLUMN, PREVIOUS_COLUMN
+from dp_service.queries.intervals import Interval, ordinal, written
 from dp_service.queries.tables import Table
 from dp_service.queries.times import TimeUnit
 from dp_service.terms import ColumnType, ValueType
@@ -111,15 +110,6 @@ def _looked_up(query: CanonicalQuery) -> Mapping[str, Interval]:
 def _hull(intervals: Iterable[Interval]) -> Interval:
     found = list(intervals)
     return Interval(min(each.start for each in found), max(each.end for each in found))
-
-
-def columns_read_of_pairs(query: CanonicalQuery, table: Table) -> tuple[ReadColumn, ...]:
-    """Return the columns that a query of the table's pairs copy names: neither member nor time is among them."""
-    absent = {query.member, *(() if table.time is None else (table.time.name,))}
-    kept = tuple(each for each in columns_read(query, table) if each.name not in absent)
-    days = UNIVERSES[ColumnType.DATE]
-    own = (ReadColumn(name, ColumnType.INT64, NO_PERIOD, days) for name in (PERIOD_COLUMN, PREVIOUS_COLUMN))
-    return tuple(sorted((*kept, *own), key=lambda each: each.name))
 
 
 def _read(

@@ -47,12 +47,11 @@ from dp_service.queries.member_functions import (
     most_elements,
     require_of_members,
 )
-from dp_service.queries.pairs import PairsRange, of_copy, pairs_range
 from dp_service.queries.policy_types import DEFAULT_SHARE
 from dp_service.queries.promised_bounds import require_bounded_rows
 from dp_service.queries.quantiles import releasing_quantiles, require_quantiles
 from dp_service.queries.query_sizes import require_short
-from dp_service.queries.read_columns import ReadColumn, columns_read, columns_read_of_pairs
+from dp_service.queries.read_columns import ReadColumn, columns_read
 from dp_service.queries.shown_elements import fetched_at_most, requested_k_of, shown_at_most
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.suggestions import listed
@@ -96,8 +95,7 @@ class Resolution:
         parameters: The parameters of its release.
         paid_by: The currency that it is paid in, and the blocks of members that pay.
         fixed_data_version: The version of the data that the policy fixes: the one that it declares, the end of the
-            closed periods that the question sees, or both; where it fixes none, that of the pairs copy that answers;
-            None: the engine's own.
+            closed periods that the question sees, or both; None: the engine's own.
         row_limit: The most rows that a whole answer has.
         window: The closed periods, as text; None: all rows count.
         reserve_first: Whether the engine is asked only after the budget has been reserved.
@@ -107,7 +105,6 @@ class Resolution:
         copy: What the table must say of itself as a copy that was bounded beforehand; None: nothing.
         names: The elements that the second of two looks counts, in ascending order; `NAMES_TO_COME`: it will count
             some, and the query is only to be read. None: it is the only look, or the first one.
-        pairs: How the question is asked of a pairs copy, which `query` then names; None: of the table itself.
         stream: What must hold of the stream that the table takes in; None: it takes in none.
         usual_range: The range of time, as text, where some end is the policy's; empty: all of it is the question's.
         looked_up: The looked-up columns that the question names, by name, for statements. The conditions of `query`
@@ -127,7 +124,6 @@ class Resolution:
     requested_k: int | None = None
     copy: PreparedCopy | None = None
     names: tuple[Element, ...] | None = None
-    pairs: PairsRange | None = None
     stream: ClosedStream | None = None
     usual_range: str = ""
     looked_up: tuple[QueryColumn, ...] = ()
@@ -197,7 +193,7 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
     require_short(parameters, canonical)
     parameters = releasing_quantiles(parameters, query, table)
     parameters = releasing_totals(parameters, query, table)
-    resolution = Resolution(
+    return Resolution(
         query=canonical,
         parameters=parameters,
         paid_by=policy.currency.paid_by(canonical, table.block),
@@ -214,35 +210,12 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
         looked_up=_looked_up(query, table),
         forced=ForcedRows.of(table.forced),
     )
-    return _of_pairs(resolution, table)
 
 
 def _looked_up(query: HistogramQuery, table: Table) -> tuple[QueryColumn, ...]:
     named = (each.column for one in query.every_filter for each in column_filters(one))
     columns = [table.column(name) for name in sorted({*query.plain_dimensions, *named})]
     return tuple(query_column(column) for column in columns if column.lookup is not None)
-
-
-def _of_pairs(resolution: Resolution, table: Table) -> Resolution:
-    """Return the same question, asked of the table's pairs copy if that can answer it.
-
-    The release is the same but for the table that it names: the copy has the same counts, and the same sensitivity.
-    Where the policy fixes the version of the data, that stays the version: the checksums of the copy follow its rows,
-    and the id of a question must not. They only say what the engine has to hold. The copy takes in no stream.
-    """
-    pairs = pairs_range(table, resolution.query)
-    # With first attributes a copy has other rows of a value than the table, which no audience is offered.
-    if pairs is None or table.prepared is None or (table.forced and pairs.first_attributes):
-        return resolution
-    query = of_copy(resolution.query, table.prepared)
-    return replace(
-        resolution,
-        query=query,
-        fixed_data_version=resolution.fixed_data_version or pairs.version,
-        reads=columns_read_of_pairs(query, table),
-        pairs=pairs,
-        stream=None,
-    )
 
 
 def _row_limit(parameters: ReleaseParameters, grouped: Sequence[Grouped]) -> int:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
@@ -18,7 +17,6 @@ from dp_service.queries.columns import Column, Operator
 from dp_service.queries.currency import Currency
 from dp_service.queries.errors import RefusedByPolicyError, Rule
 from dp_service.queries.filters import In
-from dp_service.queries.pairs_manifest import PairsManifest
 from dp_service.queries.policy_types import Identifier, Stated
 from dp_service.queries.publications import Publication, policy_statement
 from dp_service.queries.structured import HistogramQuery
@@ -90,15 +88,6 @@ class Measures(Stated):
         return self.events.tau if self.events is not None and self.events.tau_is is tau_is else None
 
 
-@dataclass(frozen=True)
-class PreparedPairs:
-    """A pairs copy of a table: its name for the engine, its manifest, and the file that holds the manifest."""
-
-    table: str
-    manifest: PairsManifest
-    path: Path
-
-
 class TableKeys(Stated):
     """What holds of a table as the policy states it.
 
@@ -134,7 +123,6 @@ class Table(TableKeys):
         columns: The columns that the policy lists.
         max_k: How many elements are shown at most by mechanisms whose price grows with k.
         values: The columns that may be summed, by name.
-        prepared: A pairs copy of the table, which answers what can be asked of it; None: there is none.
         quantiles: The columns whose quantiles may be asked for, by name.
         forced: What must hold of each row that counts, whatever a question says.
     """
@@ -143,7 +131,6 @@ class Table(TableKeys):
     columns: tuple[Column, ...]
     max_k: int
     values: tuple[ValueColumn, ...]
-    prepared: PreparedPairs | None
     quantiles: tuple[QuantileColumn, ...]
     forced: tuple[In, ...]
 

@@ -13,7 +13,7 @@ from dp_service.queries.blocks import MAXIMUM_NAMED, PaidBy
 from dp_service.queries.functions import NAMES_OF_MEMBERS
 from dp_service.queries.resolution import Resolution
 from dp_service.queries.structured import Free
-from dp_service.queries.times import CompleteBy, Refresh
+from dp_service.queries.times import CompleteBy
 from dp_service.releases.choosing import Chosen
 from dp_service.releases.exactness import at_other_prices, of_other_prices
 from dp_service.releases.kinds import AnyKind, kind_of
@@ -50,7 +50,6 @@ def of_question(
     yield from _listing(
         resolution.parameters, " Then all intervals cover together, and are as wide as that needs."
     )
-    yield from _copy(resolution)
     yield from _of_members(columns)
     yield from kind.meaning(columns, ESTIMATED_CONFIDENCE)
     yield from _accuracy(kind, expected)
@@ -306,24 +305,6 @@ def _of_members(columns: Sequence[str]) -> Iterator[Statement]:
             "First times and steps are of a member's rows with the same values in the other columns: a member may be "
             "new, or reach a step, in several of them.",
         )
-
-
-_PERIODS = {Refresh.DAY: "days", Refresh.WEEK: "weeks", Refresh.MONTH: "months"}
-
-
-def _copy(resolution: Resolution) -> Iterator[Statement]:
-    """Yield that another table answers than the one that is asked."""
-    if resolution.pairs is not None:
-        yield Statement(
-            "rows.copy",
-            f"The prepared copy {resolution.query.table} answers for {resolution.pairs.asked_table}: the question sees "
-            f"whole {_PERIODS[resolution.pairs.calendar]}, of which the copy has one row for each member and element.",
-        )
-        if resolution.pairs.first_attributes:
-            yield Statement(
-                "rows.first_attributes",
-                "Members whose attribute changed are counted by the value that they had first, in all periods.",
-            )
 
 
 def _lookups(resolution: Resolution) -> Iterator[Statement]:

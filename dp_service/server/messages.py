@@ -20,7 +20,6 @@ from dp_service.queries import asked_numbers, filters
 from dp_service.queries.blocks import PaidBy
 from dp_service.queries.contributions import PreparedCopy
 from dp_service.queries.elements import days_of
-from dp_service.queries.pairs import PairsRange
 from dp_service.queries.read_columns import ReadColumn, ReadValue
 from dp_service.queries.render import Feature
 from dp_service.queries.resolution import ClosedStream
@@ -202,21 +201,6 @@ def bounded_copy(copy: PreparedCopy | None) -> dp_pb2.BoundedCopy | None:
         elements=copy.elements,
         delta_0=copy.delta_0,
         period=copy.period,
-    )
-
-
-def pairs_copy(pairs: PairsRange | None) -> dp_pb2.PairsCopy | None:
-    """Return what a pairs copy has to hold; None: the question is not asked of one."""
-    if pairs is None:
-        return None
-    return dp_pb2.PairsCopy(
-        asked_table=pairs.asked_table,
-        start=pairs.start,
-        end=pairs.end,
-        periods=[days_of(each.start) for each in pairs.periods],
-        rows=[each.rows for each in pairs.periods],
-        builds=[each.build for each in pairs.periods],
-        check_sums=[each.check_sum for each in pairs.periods],
     )
 
 

@@ -128,7 +128,7 @@ def _example(
 def _conditions(table: Table) -> Iterator[str]:
     """Yield conditions that the policy permits: of columns of several listed values first."""
     columns = (each for each in table.usable_columns if each.name != table.member)
-    for column in sorted(columns, key=lambda each: (each.domain is None, each.delta == 1 or each.attribute)):
+    for column in sorted(columns, key=lambda each: (each.domain is None, each.delta == 1)):
         compared = "=" if Operator.IN in table.operators(column) else "<"
         plain = [each for each in column.domain or () if _PLAIN.fullmatch(str(each))]
         if table.operators(column):

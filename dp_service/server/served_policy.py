@@ -92,26 +92,8 @@ class ServedPolicy:
         self._content = content
 
 
-@dataclass(frozen=True)
-class _Found:
-    """What was found of a policy: its file, and the manifests of the pairs copies of what is served."""
-
-    content: bytes | None
-    manifests: tuple[bytes | None, ...]
-
-
-def _bytes_of(path: Path) -> bytes | None:
-    """Return what a file holds; None: it cannot be read."""
-    try:
-        return path.read_bytes()
-    except OSError:
-        return None
-
-
 class PolicyFileWatch:
     """Checks the policy file regularly, and serves its content once it is valid and no longer changing.
-
-    The manifests of its pairs copies belong to it: another one is a change of the policy.
 
     It compares contents, not modification times: Kubernetes replaces a ConfigMap by swapping a symbolic link, and
     copies can keep old times. If the content cannot be served, the previous policy stays in force.
@@ -128,7 +110,8 @@ class PolicyFileWatch:
         self._path = path
         self._key = key
         self._served = served
-        self._decided = self._waiting = self._found(content)
+        self._decided: bytes | None = content
+        self._waiting: bytes | None = content
         self._is_served = True
 
     @property
@@ -143,23 +126,14 @@ class PolicyFileWatch:
         half a policy can be a valid policy with another guarantee.
         """
         content, problem = self._read()
-        found = self._found(content)
-        if found == self._decided or found != self._waiting:
-            self._waiting = found
+        if content == self._decided or content != self._waiting:
+            self._waiting = content
             return False
-        self._decided, self._is_served = found, False
+        self._decided, self._is_served = content, False
         self._is_served = problem is None and content is not None and self._is_taken(content)
         if problem is not None:
             self._log_refusal(problem)
         return True
-
-    def _found(self, content: bytes | None) -> _Found:
-        return _Found(content, self._manifests())
-
-    def _manifests(self) -> tuple[bytes | None, ...]:
-        """Return the manifests that the served policy rests on, None for one that cannot be read."""
-        prepared = (table.prepared for table in self._served.content.policy.tables)
-        return tuple(_bytes_of(each.path) for each in prepared if each is not None)
 
     def _read(self) -> tuple[bytes | None, str | None]:
         try:
@@ -181,7 +155,6 @@ class PolicyFileWatch:
         if found.policy.currency != self._served.content.policy.currency:
             self._log_refusal("another epsilon_per, delta, count_noise or blocks needs a restart")
             return False
-        # Where nothing differs, a copy has another manifest.
         changed = changed_keys(self._served.content.text, found.text)
         self._served.replace(found)
         fields = {"policy_id": found.policy_id, "changed": changed}

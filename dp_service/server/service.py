@@ -33,7 +33,6 @@ from dp_service.server.messages import (
     closed_stream,
     cost_message,
     expected_columns,
-    pairs_copy,
     read_column,
     read_value,
 )
@@ -238,7 +237,6 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             information_per_element=kind.information_per_element,
             version_is_fixed=resolution.fixed_data_version is not None,
             bounded_copy=bounded_copy(resolution.copy),
-            pairs_copy=pairs_copy(resolution.pairs),
             stream=closed_stream(resolution.stream),
             unfinished=responses.bill_of_names(plan, self._keys.current),
         )

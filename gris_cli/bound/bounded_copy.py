@@ -20,8 +20,6 @@ TRUE_COUNTS = "These are true counts: for the owner of the data, never for analy
 def make_bounded(source: SourceFlags, copy: BoundedFlags, engine: EngineFlags, *, as_json: bool) -> None:
     """Make a bounded copy, and print what was done."""
     columns, url = source.columns(), engine.url()
-    if copy.delta_0 is None:
-        raise typer.BadParameter("--delta0: expected a number, with --out")
     asked = BoundedCopyRequest(source.table, columns, copy.delta_0, copy.drop_nulls, engine.memory)
     with named_by("--input"):
         made = _made(source.source, copy.out, asked, url)

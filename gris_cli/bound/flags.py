@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -77,44 +76,18 @@ class SourceFlags:
 class BoundedFlags:
     """The bounded copy."""
 
-    delta_0: int | None = flag(
-        None,
-        "How many elements of a member are kept in each period; with --out.",
+    delta_0: int = required(
+        "How many elements of a member are kept in each period.",
         "--delta0",
         min=1,
         max=LARGEST_DELTA_0,
         metavar="NUMBER",
     )
-    out: str = flag(
-        "",
+    out: str = required(
         "The bounded copy, a Parquet file to write or replace; on Spark a directory that is not there.",
         metavar="FILE",
     )
     drop_nulls: bool = flag(False, "Leave out rows without member, element or period.")
-
-
-@dataclass(frozen=True)
-class PairsFlags:
-    """What only the pairs copy has."""
-
-    attributes: str = flag(
-        "", "With --pairs: columns of which every member has one value.", metavar="COLUMN[,COLUMN..]"
-    )
-    null_member: str | None = flag(
-        None, "With --pairs: the member column's null_value in the policy, if it states one.", metavar="VALUE"
-    )
-    first_attributes: bool = flag(
-        False, "With --pairs: members whose attribute changed keep the first value, instead of being refused."
-    )
-    new_periods_only: bool = flag(
-        False, "With --pairs: read no rows of periods that the copy holds; those that came late go unnoticed."
-    )
-    until: datetime.datetime | None = flag(
-        None,
-        "With --pairs: the first day that is not copied yet. Default: when the present period began.",
-        formats=["%Y-%m-%d"],
-        metavar="DAY",
-    )
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dp_service.queries.errors import Problem
 from dp_service.queries.policy import PolicyFile
 from dp_service.queries.policy_review import Review
 from dp_service.queries.resolution import mechanism_for
-from dp_service.queries.tables import PreparedPairs, Table
+from dp_service.queries.tables import Table
 from dp_service.queries.times import TimeColumn
 from dp_service.queries.value_columns import QuantileColumn, ValueColumn
 from dp_service.terms import ValueType
@@ -59,7 +59,6 @@ def _table_json(table: Table) -> dict[str, Any]:
         **_stated(
             contributions=table.contributions
             and table.contributions.model_dump(mode="json", by_alias=True, exclude_none=True),
-            prepared=table.prepared and _prepared_json(table.prepared),
         ),
         "columns": [_column_json(column, table) for column in table.usable_columns],
         **_stated(
@@ -71,18 +70,6 @@ def _table_json(table: Table) -> dict[str, Any]:
 def _stated(**values: Any) -> dict[str, Any]:
     """Return what a policy states; what it does not is no part of the JSON."""
     return {name: value for name, value in values.items() if value}
-
-
-def _prepared_json(prepared: PreparedPairs) -> dict[str, Any]:
-    held = prepared.manifest
-    return {
-        "table": prepared.table,
-        "elements": list(held.elements),
-        "attributes": list(held.attributes),
-        "first_attributes": held.first_attributes,
-        "calendar": held.calendar,
-        "until": held.end.isoformat(),
-    }
 
 
 def _quantiles_json(column: QuantileColumn) -> dict[str, Any]:
@@ -151,7 +138,7 @@ def _column_json(column: Column, table: Table) -> dict[str, Any]:
         "delta": column.delta_within(restricted=True),
         "published": _publication_json(column),
         "filter": sorted(table.operators(column)),
-        **_stated(attribute=column.attribute, looked_up_by=column.lookup and column.lookup.key.name),
+        **_stated(looked_up_by=column.lookup and column.lookup.key.name),
     }
 
 

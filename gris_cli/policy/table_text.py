@@ -6,7 +6,7 @@ from dp_service.queries.columns import Column
 from dp_service.queries.elements import date_of
 from dp_service.queries.resolution import mechanism_for
 from dp_service.queries.table_contributions import Choice, Contributions, Names, Totals
-from dp_service.queries.tables import OfferedMeasure, PreparedPairs, Table, TauIs
+from dp_service.queries.tables import OfferedMeasure, Table, TauIs
 from dp_service.queries.times import CompleteBy, Refresh, TimeColumn
 from dp_service.queries.value_columns import QuantileColumn, ValueColumn, ValueNulls
 from dp_service.terms import BoundedBy, ValueType
@@ -29,7 +29,6 @@ def print_table(table: Table) -> None:
     parts = f"; by its {', '.join(table.parts)}" if table.parts else ""
     say("time", _format_time(table.time) + _format_buckets(table) + parts)
     say("asked again", _format_consistency(table))
-    say("prepared", _format_prepared(table.prepared))
     cells = [_cells(each, table) for each in table.usable_columns]
     show(grid(("column", "type", "group by", "filter"), cells))
 
@@ -37,7 +36,7 @@ def print_table(table: Table) -> None:
 def _cells(column: Column, table: Table) -> tuple[str, ...]:
     return (
         column.name,
-        f"{column.type}, attribute" if column.attribute else column.type,
+        column.type,
         _format_grouping(column, table),
         ", ".join(sorted(table.operators(column))) or "-",
     )
@@ -202,16 +201,3 @@ def _format_stream(time: TimeColumn) -> str:
 def _format_consistency(table: Table) -> str:
     version = "of the declared version" if table.data_version else "of one version"
     return f"{table.consistency}, on data {version}"
-
-
-def _format_prepared(prepared: PreparedPairs | None) -> str:
-    """Return what the pairs copy holds, empty if there is none."""
-    if prepared is None:
-        return ""
-    held = prepared.manifest
-    first = ", each the first that a member had" if held.first_attributes else ""
-    attributes = f", with {', '.join(held.attributes)}{first}" if held.attributes else ""
-    return (
-        f"{prepared.table} has a row for each member, {', '.join(held.elements)} and {held.calendar} before "
-        f"{held.end.isoformat()}{attributes}; it answers the questions of whole periods that it can"
-    )

@@ -39,7 +39,7 @@ class Shared:
     """What a gateway shares with this machine.
 
     Attributes:
-        tables: The file of each table, and of each pairs copy.
+        tables: The file of each table.
         account: The account that pays.
         faces: What is served beside gRPC, by the keys of the configuration.
     """

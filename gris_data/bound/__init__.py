@@ -1,1 +1,1 @@
-"""Bounded copies and pairs copies of a table, made by DuckDB or Spark."""
+"""Bounded copies of a table, made by DuckDB or Spark."""

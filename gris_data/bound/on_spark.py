@@ -59,7 +59,7 @@ def copied(session: SparkSession, source: str, out: str, asked: BoundedCopyReque
     Raises:
         InputError: See `bounded_copy_on_spark`.
     """
-    rows, version = opened(session, source, asked.columns, is_all_read=True)
+    rows, version = opened(session, source, asked.columns)
     rows.createOrReplaceTempView(ROWS)
     with closing(SparkTables(session)) as tables:
         counts = _checked(tables, types_of(rows), asked)

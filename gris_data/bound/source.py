@@ -189,12 +189,6 @@ def require_no_odd_texts(counts: Mapping[str, int]) -> None:
             raise InputError(f"column {name}: {rows} rows hold a text that is not UTF-8")
 
 
-def without_breakable(types: Mapping[str, str]) -> str:
-    """Write, after a star, that columns of which one row can fail a query are not read."""
-    unread = [quoted(name) for name, kind in types.items() if kind == BREAKABLE]
-    return f"EXCLUDE ({', '.join(unread)})" if unread else ""
-
-
 def require_unbreakable(types: Mapping[str, str], columns: Iterable[str]) -> None:
     """Raise InputError if one of these columns is one of which one row can fail a query."""
     for name in columns:

@@ -20,12 +20,8 @@ _SETTINGS = {
 }
 
 
-def opened(
-    session: SparkSession, source: str, columns: Columns, *, is_all_read: bool
-) -> tuple[DataFrame, str]:
+def opened(session: SparkSession, source: str, columns: Columns) -> tuple[DataFrame, str]:
     """Return all rows, checked, and the version of the data. From then on the session writes as one machine does.
-
-    `is_all_read`: all columns will be read, and not only those that are needed.
 
     Raises:
         InputError: There is nothing to read, or a column is not what it is needed for.
@@ -40,8 +36,7 @@ def opened(
         rows = named.open(session)
         types = types_of(rows)
         check_types(SPARK, types, columns)
-        names = types if is_all_read else columns.needed
-        if timestamps := [name for name in names if types[name] in SPARK.timestamps]:
+        if timestamps := [name for name, kind in types.items() if kind in SPARK.timestamps]:
             require_unbreakable(timestamps, named.breakable(session))
         return rows, version
 

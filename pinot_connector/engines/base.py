@@ -65,7 +65,6 @@ class Feature(Enum):
 
     PINOT_MULTISTAGE = "Pinot's multi-stage engine"
     BOUNDED_COPY = "a bounded copy that says how it was made"
-    PAIRS_COPY = "a pairs copy whose rows are those of its manifest"
     CLOSED_STREAM = "a table that holds every row of a stream from before the end of a period"
 
 
@@ -149,33 +148,6 @@ class BoundedCopy:
     period: str
 
 
-@dataclass(frozen=True)
-class PairsPeriod:
-    """What a pairs copy has to hold in one period (days since 1970-01-01).
-
-    `build` names the content; every row carries it. `check_sum` is the sum of the rows' `gris_check`,
-    each times `gris_previous` + 2^31 + 1, modulo 2^61 - 1.
-    """
-
-    period: int
-    build: int
-    rows: int
-    check_sum: int
-
-
-@dataclass(frozen=True)
-class PairsCopy:
-    """What a pairs copy has to hold in the periods that a question counts.
-
-    `start` is the first of them (days since 1970-01-01), None if all before `end` count. `periods` has each one that
-    has a file.
-    """
-
-    start: int | None
-    end: int
-    periods: tuple[PairsPeriod, ...]
-
-
 class CompleteBy(Enum):
     """How it is known that every row of a closed period has been taken in."""
 
@@ -211,8 +183,7 @@ class EngineQuery:
     `table` is the engine's name of the table. The answer of `sql` has `columns`, in that order, and then
     `gris_count`. A whole answer has at most `row_limit` rows. `requires` is what the engine must have to run it,
     and `reads` are the columns that it names: a table in which one of them is something else must not be asked. With
-    `Feature.BOUNDED_COPY` among `requires`, the table's file must say of itself that it is `bounded_copy`; with
-    `Feature.PAIRS_COPY` the table must have the rows of `pairs_copy`. With
+    `Feature.BOUNDED_COPY` among `requires`, the table's file must say of itself that it is `bounded_copy`. With
     `first_counts` the answer has one column more behind the counts, `gris_first_count`: integers, as the counts are.
     `sums` are the columns that it sums, without a name where rows are counted: for each, the answer has one more column
     behind all counts, and behind these `own_counts` columns with the counts of those that have one of their own.
@@ -228,7 +199,6 @@ class EngineQuery:
     requires: frozenset[Feature] = frozenset()
     reads: tuple[ReadColumn, ...] = ()
     bounded_copy: BoundedCopy | None = None
-    pairs_copy: PairsCopy | None = None
     first_counts: bool = False
     sums: tuple[ReadValue, ...] = ()
     quantiles: ReadValue | None = None

@@ -20,7 +20,6 @@ from pinot_connector.engines.duckdb_files import (
     ParquetTable,
     SharedDatabase,
     attached,
-    execute_all,
     in_memory,
     is_database,
     not_started,
@@ -29,8 +28,6 @@ from pinot_connector.engines.duckdb_files import (
     translated,
 )
 from pinot_connector.engines.file_versions import VersionedDatabase, VersionedFile, VersionedFolder
-from pinot_connector.engines.pairs_copy import PairsCopies
-from pinot_connector.engines.pairs_files import PairsFiles
 from pinot_connector.engines.parquet import BREAKABLE, BREAKABLE_ADVICE, quoted
 from pinot_connector.engines.parquet_files import is_many
 from pinot_connector.engines.rows import answer_of, require_columns, require_readable, require_summable
@@ -96,8 +93,8 @@ class DuckDBEngine:
     after the query, so a file that is replaced meanwhile gives `DataChanged`, never a mixture.
 
     Args:
-        tables: the path of each table's file; its suffix is .parquet, .csv, .tsv, .duckdb or .db, or .json for the
-            manifest of a pairs copy. Or of a folder, or a pattern, of Parquet files (`engines.parquet_files`).
+        tables: the path of each table's file; its suffix is .parquet, .csv, .tsv, .duckdb or .db. Or of a folder, or
+            a pattern, of Parquet files (`engines.parquet_files`).
         timeout_seconds: how long a query may run before it is interrupted.
 
     Raises:
@@ -113,7 +110,6 @@ class DuckDBEngine:
         self, tables: Mapping[str, Path | str], *, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
     ) -> None:
         self._files = {table: _file_at(Path(path).resolve()) for table, path in tables.items()}
-        self._pairs = PairsCopies(self)
         self._timeout_seconds = timeout_seconds
         for table, file in self._files.items():
             if isinstance(file, VersionedDatabase):
@@ -143,10 +139,8 @@ class DuckDBEngine:
 
     def check(self, query: EngineQuery) -> None:
         """Refuses a file that is not the copy that a query requires, and other requirements; see `Engine`."""
-        if query.requires - {Feature.BOUNDED_COPY, Feature.PAIRS_COPY}:
+        if query.requires - {Feature.BOUNDED_COPY}:
             raise EngineRefused("DuckDB has nothing of what this query requires")
-        if Feature.PAIRS_COPY in query.requires:
-            self._pairs.require(query, self.data_version(query.table))
         self._require_bounded(query)
 
     def _require_bounded(self, query: EngineQuery) -> None:
@@ -159,7 +153,6 @@ class DuckDBEngine:
         require_version(file, data_version)
         # The file may be another one than when it was checked before; `confirm` sees to it that it stays this one.
         self._require_bounded(query)
-        self._pairs.require(query, data_version)
         try:
             rows = self._rows(query, data_version)
         except EngineRefused:
@@ -207,13 +200,12 @@ class DuckDBEngine:
         """Frees the in-memory database once the queries that still run have ended."""
         self._shared.close()
 
-    def _file(self, table: str) -> VersionedFile | PairsFiles:
+    def _file(self, table: str) -> VersionedFile:
         try:
             return self._files[table]
         except KeyError:
             raise EngineRefused(
-                f"the engine has no such table: {table}; it has {', '.join(self._files) or 'none'}. If it is a pairs "
-                "copy that the policy names, give it the path of its manifest.json"
+                f"the engine has no such table: {table}; it has {', '.join(self._files) or 'none'}"
             ) from None
 
     def _rows(self, query: EngineQuery, data_version: str) -> list[tuple[Any, ...]]:
@@ -252,18 +244,9 @@ class DuckDBEngine:
             opened = parquet.opened(data_version)
         elif table in self._csv:
             opened = self._csv[table].opened(data_version, of_csv)
-        elif isinstance(file, PairsFiles):
-            opened = self._viewed(table, file)
         else:
             opened = attached(table, file.path)
         with opened as connection:
-            yield connection
-
-    @contextmanager
-    def _viewed(self, table: str, file: PairsFiles) -> Iterator[duckdb.DuckDBPyConnection]:
-        with self._shared.cursor() as connection:
-            view = f"CREATE TEMP VIEW {quoted(table)} AS {file.rows()}"
-            execute_all(connection, view, to_error=refused)
             yield connection
 
     @contextmanager
@@ -286,11 +269,9 @@ class DuckDBEngine:
             timer.join()
 
 
-def _file_at(path: Path) -> VersionedFile | PairsFiles:
+def _file_at(path: Path) -> VersionedFile:
     if is_many(path):
         return VersionedFolder(path)
-    if path.suffix == ".json":
-        return PairsFiles(path)
     return VersionedDatabase(path) if is_database(path) else VersionedFile(path)
 
 

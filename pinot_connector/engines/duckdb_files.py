@@ -17,7 +17,6 @@ from pinot_connector.engines.file_versions import (
     require_no_log,
     unreadable,
 )
-from pinot_connector.engines.pairs_files import PairsFiles
 from pinot_connector.engines.parquet import (
     list_unreadable,
     literal,
@@ -262,7 +261,7 @@ def translated(work: Callable[[], _Result], to_error: Callable[[Exception], Gris
     raise translated
 
 
-def require_version(file: VersionedFile | PairsFiles, data_version: str) -> None:
+def require_version(file: VersionedFile, data_version: str) -> None:
     """Raises DataChanged if a file is of another version."""
     if file.version() != data_version:
         raise DataChanged("the data changed while the question was answered")

@@ -10,21 +10,15 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import duckdb
 import pytest
 
 from gris_cli.__main__ import main
-from gris_cli.clients import files_and_copies
-from gris_cli.examples import find_examples
-from gris_cli.first_question import first_question
-from gris_data.policies import policy_of
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.errors import ServiceUnavailable
-from tests.support import pairs_copies
-from tests.support.command_line import run_json, run_text
+from tests.support.command_line import run_json
 from tests.support.rings import needs
 
 GRIS = (sys.executable, "-m", "gris_cli")
@@ -450,80 +444,3 @@ def test_a_folder_that_cannot_be_made_is_named_with_the_reason(
     files = ("--policy", str(sales / "policy.yaml"), "--directory", str(sales / "file" / "state"))
     assert main(["catalog", "--embedded", *files]) == 1
     assert f"unexpected: {sales / 'file' / 'state'}: Not a directory\n" == capsys.readouterr().err
-
-
-@pytest.fixture
-def copied(tmp_path: Path) -> Path:
-    """A folder with a pairs copy, a policy that names it, and in the table's place a file that answers nothing."""
-    visits = pairs_copies.write(tmp_path / "visits.parquet", pairs_copies.random_rows(2000, 7))
-    pairs_copies.make(visits, tmp_path / "copy")
-    with duckdb.connect() as connection:
-        connection.execute(f"COPY (SELECT 1 AS nothing) TO '{visits}' (FORMAT parquet)")
-    (tmp_path / "policy.yaml").write_text(pairs_copies.policy_text("copy/manifest.json"))
-    return tmp_path
-
-
-def test_a_question_is_answered_by_the_copy_that_the_policy_names(
-    copied: Path, capsys: pytest.CaptureFixture[str], starts_processes: None
-) -> None:
-    """Where the policy has its manifest, where `--data` has it, and by services that run."""
-    policy, visits = copied / "policy.yaml", ("--data", f"visits={copied / 'visits.parquet'}")
-    state, asked = copied / "state", ("--table", "visits", "--by", "what", "--to", "2024-07-01", "--json")
-    own = ("--embedded", "--policy", str(policy), "--directory", str(state))
-    assert main(["ask", *own, *visits, *asked, "--k", "2"]) == 0
-    shutil.copytree(copied / "copy", copied / "moved")
-    shutil.rmtree(copied / "copy" / "periods")
-    copy = ("--data", f"visits_pairs={copied / 'moved' / 'manifest.json'}")
-    assert main(["ask", *own, *visits, *copy, *asked, "--k", "3"]) == 0
-    capsys.readouterr()
-    assert main(["ask", *own, "--data", f"visits={copied / 'moved' / 'manifest.json'}", *asked]) == 2
-    assert "must be Parquet" in capsys.readouterr().out
-    with EmbeddedServices(
-        policy=policy, budget_config=find_examples(None).budget, directory=state
-    ) as services:
-        running = ("--dp", services.dp_address, "--budget", services.budget_address, "--account", "demo/ana")
-        assert main(["ask", *running, *visits, *asked, "--k", "4"]) == 1
-        assert "give it the path of its manifest.json" in capsys.readouterr().out
-        assert main(["ask", *running, *visits, *copy, *asked, "--k", "4"]) == 0
-
-
-def test_the_first_question_that_serve_prints_names_the_copy_too(copied: Path) -> None:
-    """The one who asks has no policy."""
-    policy, visits = copied / "policy.yaml", copied / "visits.parquet"
-    files = files_and_copies(policy, {"visits": str(visits)})
-    copy = copied / "copy" / "manifest.json"
-    assert first_question(policy_of(policy).table("visits"), files) == (
-        f"gris ask --data visits={visits} --data visits_pairs={copy} --table visits --by country --k 5"
-    )
-
-
-def test_people_are_told_that_a_copy_answers_and_of_which_values(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], starts_processes: None
-) -> None:
-    """By `gris explain`, with what a condition on a changed attribute means, and by `gris check`."""
-    rows = [*pairs_copies.random_rows(2000, 7), ("m01", "e0", "XX", pairs_copies.START)]
-    visits = pairs_copies.write(tmp_path / "visits.parquet", rows)
-    pairs_copies.make(visits, tmp_path / "copy", replace(pairs_copies.asked(), first_attributes=True))
-    policy = tmp_path / "policy.yaml"
-    policy.write_text(pairs_copies.policy_text("copy/manifest.json"))
-    own = ("--embedded", "--policy", str(policy), "--directory", str(tmp_path / "state"))
-    question = (
-        "--sql",
-        "SELECT what, COUNT(DISTINCT who) AS n FROM visits WHERE day < '2024-07-01' {}"
-        "GROUP BY what ORDER BY n DESC LIMIT 2",
-    )
-    first = "Members whose attribute changed are counted by the value that they had first"
-    for condition, is_of_attribute in (("", False), ("AND country = 'FR' ", True)):
-        printed = run_text(capsys, "explain", *own, question[0], question[1].format(condition))
-        assert "The prepared copy visits_pairs answers for visits" in printed
-        assert (first in printed) is is_of_attribute
-    printed = run_text(capsys, "check", policy)
-    assert (
-        "visits_pairs has a row for each member, what and month before 2024-07-01, with country, each the first"
-        in printed
-    )
-    assert "string, attribute" in printed
-    (table,) = run_json(capsys, "check", policy)["tables"]
-    assert table["prepared"]["attributes"] == [
-        each["name"] for each in table["columns"] if each.get("attribute")
-    ]

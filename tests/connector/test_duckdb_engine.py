@@ -319,7 +319,6 @@ _BROKEN: dict[str, tuple[str, Callable[[dict[str, bytes]], bytes], str]] = {
         lambda whole: whole["duckdb"][:5000],
         "is a DuckDB database that ends early, .*",
     ),
-    "manifest": ("json", lambda _: b"{secret", "is no manifest of a pairs copy, .*"),
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import logging
 import subprocess
@@ -34,7 +33,6 @@ from tests.support.dp_questions import (
 )
 from tests.support.dp_server import serving
 from tests.support.log_events import logged_events
-from tests.support.pairs_copies import asked, make, policy_text, random_rows, write
 from tests.support.publishing import domain_file
 from tests.support.rings import needs
 
@@ -331,30 +329,3 @@ def test_a_published_domain_comes_and_goes_with_the_policy_that_names_it(
     watched.polls()
     assert watched.watch.is_served
     assert ("a", "b") == watched.served.content.policy.table("engagement").column("article").domain
-
-
-@pytest.mark.slow
-def test_another_manifest_is_another_policy(tmp_path: Path) -> None:
-    """It is taken once it has settled, under the same id; one that is not of the table leaves the policy as it was."""
-    path, manifest = tmp_path / "policy.yaml", tmp_path / "copy" / "manifest.json"
-    source = write(tmp_path / "visits.parquet", random_rows(200, seed=1))
-    make(source, tmp_path / "copy", asked(until=datetime.date(2024, 4, 1)))
-    content = policy_text("copy/manifest.json").encode()
-    path.write_bytes(content)
-    served = ServedPolicy(usable_policy(content, str(path), KEY))
-    watch = PolicyFileWatch(path, served, content, KEY)
-    before = served.content.policy_id
-
-    def end_of_copy() -> datetime.date:
-        (table,) = served.content.policy.tables
-        assert table.prepared is not None
-        return table.prepared.manifest.end
-
-    make(source, tmp_path / "copy", asked(until=datetime.date(2024, 5, 1)))
-    assert [watch.poll(), end_of_copy()] == [False, datetime.date(2024, 4, 1)]
-    assert [watch.poll(), end_of_copy()] == [True, datetime.date(2024, 5, 1)]
-    # The catalogue shows it to analysts, so it says nothing of whether the copy has other rows.
-    assert served.content.policy_id == usable_policy(content, str(path), KEY).policy_id == before
-    manifest.write_bytes(manifest.read_bytes().replace(b'"member": "who"', b'"member": "what"'))
-    assert [watch.poll() for _ in range(3)] == [False, True, False]
-    assert (watch.is_served, end_of_copy()) == (False, datetime.date(2024, 5, 1))

@@ -1,6 +1,5 @@
 """A query is asked only of a table that has the columns it was written for."""
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -9,14 +8,12 @@ import pytest
 from pinot_connector.engines.base import (
     ColumnType,
     EngineQuery,
-    ExpectedColumn,
-    PairsCopy,
     ReadColumn,
     TimeUnit,
 )
 from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.engines.pinot.columns import columns_of, require_readable
-from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable
+from pinot_connector.errors import EngineRefused, EngineUnavailable
 from tests.support.fake_pinot import FakePinot
 
 MINIMUM = {"INT": -(2**31), "LONG": -(2**63)}
@@ -225,18 +222,3 @@ def test_a_number_that_a_column_cannot_hold_stands_for_no_number(
         {"metricFieldSpecs": [{"name": "c", "dataType": kind, "defaultNullValue": stated}]}
     ).values()
     assert column.null_number == number
-
-
-def test_a_pairs_copy_whose_elements_pinot_may_have_cut_is_not_asked() -> None:
-    """A raw table may be: there two that became one count a member once."""
-    read = ReadColumn("d", ColumnType.STRING, "null")
-    query = EngineQuery("t", "SELECT secret", (ExpectedColumn("d", ColumnType.STRING),), 3, reads=(read,))
-    of_copy = replace(query, pairs_copy=PairsCopy(None, 1, ()))
-    with FakePinot().serving() as pinot:
-        engine = PinotEngine(controller=pinot.url, broker=pinot.url)
-        with pytest.raises(EngineRefused, match="column d: expected maxLength 1024"):
-            engine.run(of_copy, "")
-        with pytest.raises(DataChanged):
-            engine.run(query, "")
-        engine.close()
-    assert [] == pinot.queries

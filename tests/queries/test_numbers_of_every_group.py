@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from random import Random
 
 import duckdb
 import pytest
@@ -14,13 +12,12 @@ from sqlglot import exp
 
 from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.bucket_lengths import BucketLength
-from dp_service.queries.policy import parse_policy, read_policy
+from dp_service.queries.policy import parse_policy
 from dp_service.queries.render import render
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import Resolution, resolve, second_look
 from dp_service.queries.structured import HistogramQuery
 from dp_service.terms import MemberValue
-from tests.support import pairs_copies
 from tests.support.queries import buckets, drill_down, lookups, quantiles, sums
 from tests.support.queries.duckdb_rows import store
 
@@ -90,15 +87,6 @@ def grouped() -> Iterator[Resolution]:
         yield from (resolve(each, policy, now=NOW) for each in questions)
 
 
-def of_pairs(folder: Path) -> Iterator[Resolution]:
-    """Yield questions of a pairs copy."""
-    source = pairs_copies.write(folder / "visits.parquet", pairs_copies.random_rows(200, seed=6))
-    pairs_copies.make(source, folder / "copy")
-    text = pairs_copies.policy_text("copy/manifest.json")
-    policy = read_policy(text.encode(), str(folder / "policy.yaml")).policy
-    yield from (resolve(each, policy, now=NOW) for each in pairs_copies.questions(Random(0)))
-
-
 def as_filters(node: exp.Expr) -> exp.Expr:
     """Write a sum of CASE .. ELSE 0 END as Pinot's planner does, by Calcite's AggregateCaseToFilterRule."""
     found = node.this.unnest() if isinstance(node, exp.Sum) else None
@@ -129,11 +117,6 @@ def no_filter(resolutions: Sequence[Resolution]) -> bool:
 def test_no_number_of_a_group_depends_on_a_filter(kind: type[Iterator[Resolution]]) -> None:
     """A filtered sum is NULL where no row passes, and then one member's value decides about the whole answer."""
     assert no_filter([*kind()])
-
-
-def test_no_number_of_a_pairs_copy_depends_on_a_filter(tmp_path: Path) -> None:
-    """One row counts for each member and element, whatever it holds."""
-    assert no_filter([*of_pairs(tmp_path)])
 
 
 def test_a_group_in_which_nobody_has_a_value_sums_to_zero() -> None:

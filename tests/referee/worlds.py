@@ -12,9 +12,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dp_service.queries.lookups import hash_of
-from gris_data.bound.pairs_source import PairsCopyRequest
-from gris_data.bound.source import Columns
-from tests.support import pairs_copies
 
 COUNTRIES = ("AT", "DE", "FR", "it's", "é😀")
 SHOPS = ("north", "south", "web")
@@ -78,17 +75,6 @@ _UNBOUNDED = (
     _table("fixed", _TIME, "data_version: first export", "reserve_first: true", _COUNTED, deltas=True),
     _table("shown", "measures: {events: {tau: 60, tau_is: assumed}}", deltas=False),
 )
-_PAIRS = """  pairs:
-    member: member
-    time: {column: day, type: date}
-    prepared: {table: copied_pairs, manifest: pairs/manifest.json}
-    measures: {distinct_members: true}
-    columns:
-      member: {type: string}
-      article: {type: string, group_by: true}
-      shop: {type: string, filter: [in, not_in], attribute: true}
-      day: {type: date, filter: [range]}
-"""
 _SERIES = "time: {column: day, type: date, buckets: [day, week, month, quarter, year], parts: [weekday, week, month]}"
 _BOUNDED = (
     _table("counts", _TIME, f"{_IN_QUERY}, shift: true, totals: {{share: 1/3}}}}", _COUNTED),
@@ -102,9 +88,6 @@ _BOUNDED = (
     _table("topics", _TIME, f"{_IN_QUERY}}}", _COUNTED)
     + "      topic: {type: string, group_by: true, filter: [in, not_in], "
     + f"lookup: {{column: article, file: topics.csv, hash: '{hash_of(TOPICS)}'}}}}\n",
-)
-_COPIED = PairsCopyRequest(
-    "pairs", Columns("member", ("article",), "day", "month"), ("shop",), None, datetime.date(2024, 2, 1)
 )
 
 
@@ -121,18 +104,14 @@ class World:
         (folder / "topics.csv").write_bytes(TOPICS)
         rows = folder / "rows.parquet"
         write_rows(rows)
-        tables = dict.fromkeys(self.tables, rows)
-        if "pairs" not in tables:
-            return tables
-        pairs_copies.make(rows, folder / "pairs", _COPIED)
-        return tables | {"copied_pairs": folder / "pairs" / "manifest.json"}
+        return dict.fromkeys(self.tables, rows)
 
 
 WORLDS = (
     World(
         "laplace",
-        _HEAD.format(noise="laplace") + "".join((*_UNBOUNDED, _PAIRS)),
-        ("few", "fixed", "shown", "pairs"),
+        _HEAD.format(noise="laplace") + "".join(_UNBOUNDED),
+        ("few", "fixed", "shown"),
     ),
     World(
         "gaussian",

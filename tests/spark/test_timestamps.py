@@ -13,8 +13,6 @@ from pyspark.sql import SparkSession
 
 from gris_data.bound.bounded_copies import BoundedCopyRequest
 from gris_data.bound.on_spark import copied
-from gris_data.bound.pairs_on_spark import paired
-from gris_data.bound.pairs_source import PairsCopyRequest
 from gris_data.bound.source import Columns
 from gris_data.errors import InputError
 from pinot_connector.engines.base import ColumnType, Engine, EngineQuery, ReadColumn
@@ -22,7 +20,6 @@ from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.spark import SparkEngine
 from pinot_connector.engines.spark.sessions import own_session
 from pinot_connector.errors import EngineRefused
-from tests.support.pairs_copies import UNTIL
 from tests.support.texts import write_times
 
 ORDINARY = 1_711_584_000
@@ -117,15 +114,9 @@ def test_timestamps_of_orc_are_refused_by_the_schema(
 def test_copies_made_by_spark_refuse_milliseconds_by_the_schema(
     spark: SparkSession, tmp_path: Path, latest: int
 ) -> None:
-    """A bounded copy has every column, and a pairs copy reads that of its periods."""
+    """A bounded copy has every column."""
     source = tmp_path / "rows.parquet"
     write_times(source, latest, "ms")
-    by_time = Columns("who", ("what",), "at", "month", "UTC")
-    with own_session(spark) as own:
-        with pytest.raises(InputError, match=r"column at .* one row can break"):
-            copied(
-                own, str(source), str(tmp_path / "out"), BoundedCopyRequest("t", Columns("who", ("what",)), 2)
-            )
-        with pytest.raises(InputError, match=r"column at .* one row can break"):
-            paired(own, str(source), tmp_path / "pairs", PairsCopyRequest("t", by_time, (), None, UNTIL))
+    with own_session(spark) as own, pytest.raises(InputError, match=r"column at .* one row can break"):
+        copied(own, str(source), str(tmp_path / "out"), BoundedCopyRequest("t", Columns("who", ("what",)), 2))
     assert not (tmp_path / "out").exists()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dp_service.queries.read_columns import ReadValue, bins_read, quantiles_read, values_read
 from dp_service.queries.render import Feature, render, required_features
 from dp_service.queries.resolution import Resolution
-from dp_service.server.messages import closed_stream, pairs_copy, read_column
-from pinot_connector.engine_queries import pairs_copy_of, read_column_of
+from dp_service.server.messages import closed_stream, read_column
+from pinot_connector.engine_queries import read_column_of
 from pinot_connector.engines import base
 from pinot_connector.views import view
 
@@ -16,7 +16,7 @@ def engine_query(resolution: Resolution, dialect: str) -> base.EngineQuery:
     features = required_features(resolution, dialect)
     copy = resolution.copy
     quantiles = next(map(_read_value, quantiles_read(resolution.query)), None)
-    pairs, stream = pairs_copy(resolution.pairs), closed_stream(resolution.stream)
+    stream = closed_stream(resolution.stream)
     return base.EngineQuery(
         table=resolution.query.table,
         sql=render(resolution, dialect),
@@ -30,7 +30,6 @@ def engine_query(resolution: Resolution, dialect: str) -> base.EngineQuery:
         bounded_copy=None
         if copy is None
         else base.BoundedCopy(copy.table, copy.member, copy.elements, copy.delta_0, copy.period),
-        pairs_copy=None if pairs is None else pairs_copy_of(pairs),
         first_counts=Feature.FIRST_COUNTS in features,
         sums=tuple(map(_read_value, values_read(resolution.query))),
         bins=tuple(map(_read_value, bins_read(resolution.query))),

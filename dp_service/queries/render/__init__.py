@@ -52,10 +52,9 @@ def required_features(resolution: Resolution, dialect: str) -> tuple[Feature, ..
     is_nested = is_nested or is_of_members(query)
     nested = engine.nested_feature if is_nested else None
     copy = Feature.BOUNDED_COPY if resolution.copy is not None and engine.tells_copies else None
-    pairs = Feature.PAIRS_COPY if resolution.pairs is not None else None
     firsts = Feature.FIRST_COUNTS if bound is not None and bound.counts_firsts else None
     stream = Feature.CLOSED_STREAM if resolution.stream is not None and engine.takes_in_streams else None
-    return tuple(each for each in (nested, copy, pairs, firsts, stream) if each is not None)
+    return tuple(each for each in (nested, copy, firsts, stream) if each is not None)
 
 
 def _dialect(name: str) -> Dialect:

@@ -65,7 +65,6 @@ class Feature(Enum):
 
     PINOT_MULTISTAGE = "pinot multi-stage engine"
     BOUNDED_COPY = "a bounded copy that says how it was made"
-    PAIRS_COPY = "a pairs copy whose rows are those of its manifest"
     FIRST_COUNTS = "a client that reads of how many members an element is the first"
     CLOSED_STREAM = "a table that holds every row of a stream from before the end of a period"
 

@@ -33,7 +33,6 @@ from dp_service.queries.canonical_query import (
 )
 from dp_service.queries.contributions import MAXIMUM_ROWS
 from dp_service.queries.member_functions import buckets_of_later
-from dp_service.queries.pairs import PairsRange
 from dp_service.queries.render.columns import column_expression
 from dp_service.queries.render.dialects import Dialect, identifier
 from dp_service.queries.render.distinct import VALUE_COLUMN, kept_values, united_values
@@ -41,10 +40,9 @@ from dp_service.queries.render.expressions import grouping_keys
 from dp_service.queries.render.lookups import joined, looked_up_columns
 from dp_service.queries.render.member_bounds import InQueryBound, in_query_bound, min_count_of
 from dp_service.queries.render.of_members import has_window, is_of_members, key_of_members, rows_of_members
-from dp_service.queries.render.pairs import pairs_conditions, within_copy
 from dp_service.queries.render.quantiles import STEP_COLUMN, chosen_rows, counts_of_cells, member_value
 from dp_service.queries.render.sums import at_most, measured, measures, row_steps, sums
-from dp_service.queries.render.where import conditions_of_question, text_conditions, where_condition
+from dp_service.queries.render.where import where_condition
 from dp_service.queries.resolution import Resolution
 from dp_service.terms import MemberValue
 
@@ -52,8 +50,6 @@ from dp_service.terms import MemberValue
 def statement(resolution: Resolution, dialect: Dialect) -> str:
     """Write the query. It repeats expressions and uses no aliases: engines differ in what an alias may shadow."""
     query = resolution.query
-    if resolution.pairs is not None:
-        return _pairs_statement(within_copy(resolution), resolution.pairs, dialect)
     if resolution.counts_cells:
         return quantile_statement(resolution, dialect)
     if isinstance(query.measure, QueryDistinct):
@@ -93,19 +89,6 @@ def _members_statement(resolution: Resolution, dialect: Dialect) -> str:
     count = "COUNT(*)" if clip is None else _total(_clipped(clip, dialect), query, dialect)
     ranking = _ranking(resolution, _names(query, dialect), count, source, dialect)
     return dialect.nested_prefix + dialect.prefix + ranking
-
-
-def _pairs_statement(resolution: Resolution, pairs: PairsRange, dialect: Dialect) -> str:
-    """Write the count of a pairs copy's rows, of which one is of each member and element."""
-    query = resolution.query
-    conditions = [
-        *pairs_conditions(pairs, dialect),
-        *conditions_of_question(resolution, dialect, is_nested=False),
-        *text_conditions(resolution, dialect),
-    ]
-    keys = [column_expression(dimension, dialect) for dimension in query.dimensions]
-    source = f"{identifier(query.table, dialect)} WHERE {' AND '.join(conditions)}"
-    return dialect.prefix + _ranking(resolution, keys, "COUNT(*)", source, dialect)
 
 
 def _ranking(resolution: Resolution, keys: list[str], count: str, source: str, dialect: Dialect) -> str:

@@ -22,8 +22,6 @@ from pinot_connector.errors import EngineRefused
 
 _INT_MINIMUM, _INT_MAXIMUM = -(2**31), 2**31 - 1
 _LONG_MINIMUM = -(2**63)
-_DEFAULT_LENGTH = 512
-_LONGEST_OF_COPY = 1024
 # Days since 1970, as schemas say it before and since Pinot 0.11.
 _DAYS = re.compile(r"1:DAYS:EPOCH|EPOCH\|DAYS(\|1)?", re.IGNORECASE)
 # The same for other units of numbers since 1970.
@@ -62,7 +60,6 @@ class PinotColumn:
 
     For a TIMESTAMP it is in microseconds, or a text where the schema does not give a number. `format` is the format of
     times; None: the schema has none. `null_number` is the number that stands for NULL; None: an infinity, or none.
-    `max_length` is where texts are cut, in Java's characters.
     """
 
     type: str
@@ -70,7 +67,6 @@ class PinotColumn:
     null_value: Element | None
     format: str | None
     null_number: Fraction | None = None
-    max_length: int = _DEFAULT_LENGTH
 
 
 def columns_of(schema: Mapping[str, Any]) -> Mapping[str, PinotColumn]:
@@ -112,9 +108,7 @@ def _column(field: Mapping[str, Any], nulls: Mapping[str, Element]) -> PinotColu
     format_ = field.get("format")
     is_single = field.get("singleValueField", True) is True
     number = _null_number(kind, stated, is_metric=nulls is _NULLS_OF_METRICS)
-    stated_length = field.get("maxLength")
-    length = _DEFAULT_LENGTH if stated_length is None else int(stated_length)
-    return PinotColumn(kind, is_single, null_value, None if format_ is None else str(format_), number, length)
+    return PinotColumn(kind, is_single, null_value, None if format_ is None else str(format_), number)
 
 
 def _null_number(kind: str, stated: object, *, is_metric: bool) -> Fraction | None:
@@ -147,20 +141,6 @@ def require_readable(columns: Mapping[str, PinotColumn], reads: Iterable[ReadCol
         fault = next(_faults(read, columns[read.name]), None)
         if fault is not None:
             raise EngineRefused(f"column {read.name}: {fault}")
-
-
-def require_uncut(columns: Mapping[str, PinotColumn], names: Iterable[str]) -> None:
-    """Refuses a pairs copy whose elements Pinot may have cut: two that become one count a member twice in it.
-
-    Raises:
-        EngineRefused: a column of texts has a `maxLength` below what the elements of a copy have at most.
-    """
-    for name in names:
-        if columns[name].type == "STRING" and columns[name].max_length < _LONGEST_OF_COPY:
-            raise EngineRefused(
-                f"column {name}: expected maxLength {_LONGEST_OF_COPY} in Pinot's schema of a pairs copy, as gris "
-                "bound wrote it: elements that are cut could become one, in which a member would count twice"
-            )
 
 
 def require_summable(columns: Mapping[str, PinotColumn], sums: Iterable[ReadValue]) -> None:

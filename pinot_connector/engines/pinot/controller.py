@@ -21,7 +21,6 @@ from pinot_connector.engines.pinot.columns import (
     key_of,
     require_readable,
     require_summable,
-    require_uncut,
 )
 from pinot_connector.engines.pinot.configuration import (
     TableParts,
@@ -231,8 +230,6 @@ class Controller:
         self.require_exact_counts(query.table)
         require_readable(self._columns[query.table], query.reads)
         require_summable(self._columns[query.table], query.read_values)
-        if query.pairs_copy is not None:
-            require_uncut(self._columns[query.table], (column.name for column in query.columns))
 
     def columns(self, table: str) -> Mapping[str, PinotColumn]:
         """Returns the columns of a table that was found safe to ask."""

@@ -8,10 +8,8 @@ from dataclasses import replace
 from urllib.parse import SplitResult, urlsplit
 
 from pinot_connector.engines.base import EngineAnswer, EngineQuery, Feature
-from pinot_connector.engines.pairs_copy import PairsCopies
 from pinot_connector.engines.pinot.answer import Coverage, coverage_of, judge, require_all, require_whole
 from pinot_connector.engines.pinot.broker import Broker, Deadline
-from pinot_connector.engines.pinot.configuration import EXACT
 from pinot_connector.engines.pinot.controller import Controller
 from pinot_connector.engines.pinot.controller_http import ControllerHttp
 from pinot_connector.engines.pinot.limit_in_force import MOST_BROKERS, LimitsInForce, explained_query
@@ -90,7 +88,6 @@ class PinotEngine:
         self._controller = Controller(self._controller_http, options, timings)
         self._broker = Broker(broker_url, authorization=authorization, tls=tls)
         self._limits = LimitsInForce(timings)
-        self._pairs = PairsCopies(self, prefix=EXACT, adds_doubles=True)
         self._routes = Routes(self._broker.ask)
         self._real_time = RealTime(self._controller, self._controller_http, self._broker, timings)
         self._timeout_seconds = timeout_seconds
@@ -120,17 +117,14 @@ class PinotEngine:
         return frozenset(name for table in self._controller.tables() for name in names_of(table))
 
     def check(self, query: EngineQuery) -> None:
-        """Refuses a query that needs what the cluster is too old to have, or another pairs copy than it holds.
+        """Refuses a query that needs what the cluster is too old to have.
 
         Raises:
-            EngineRefused: the cluster lacks the multi-stage engine, or the pairs copy has other rows.
-            DataChanged, IncompleteAnswer: the pairs copy is being loaded, or could not be counted as a whole.
+            EngineRefused: the cluster lacks the multi-stage engine.
             EngineUnavailable: Pinot cannot be reached, or took too long.
         """
         if Feature.PINOT_MULTISTAGE in query.requires:
             self._controller.require_multistage()
-        if Feature.PAIRS_COPY in query.requires:
-            self._pairs.require(query, self.data_version(query.table))
 
     def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
         """Answers a query on the given version, which `data_version` has returned before.
@@ -142,7 +136,6 @@ class PinotEngine:
             EngineRefused: Pinot refused the query, its configuration makes counts inexact, or a column is not what the
                 query was written for.
         """
-        self._pairs.require(query, data_version)
         self._controller.require_exact_answer(query)
         if self._controller.parts(query.table).real_time is not None:
             if query.stream is None:

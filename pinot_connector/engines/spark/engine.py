@@ -11,7 +11,6 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from pinot_connector.engines.base import ColumnType, EngineAnswer, EngineQuery, Feature, ValueType
-from pinot_connector.engines.pairs_copy import PairsCopies
 from pinot_connector.engines.rows import answer_of, require_columns, require_readable, require_summable
 from pinot_connector.engines.spark.sessions import deadline, own_session, require_session, started
 from pinot_connector.engines.spark.sources import (
@@ -82,7 +81,6 @@ class SparkEngine:
         self._session = session
         self._sources = {table: source_of(text) for table, text in tables.items()}
         self._timeout_seconds = timeout_seconds
-        self._pairs = PairsCopies(self, quote="`")
         # By table: a version, and the columns in which one row can break a query on it.
         self._breakable: dict[str, tuple[str, frozenset[str]]] = {}
         self._owns_session = False
@@ -110,20 +108,17 @@ class SparkEngine:
         return self._on_spark(lambda session: _version(session, source))
 
     def check(self, query: EngineQuery) -> None:
-        """Refuses every requirement but that of a pairs copy, whose rows it counts; see `Engine.check`."""
+        """Refuses every requirement; see `Engine.check`."""
         if Feature.BOUNDED_COPY in query.requires:
             raise EngineRefused(
                 "Spark does not read what a prepared bounded copy says of itself; on Spark the query can bound members "
                 "(contributions.bound: in_query)"
             )
-        if query.requires - {Feature.PAIRS_COPY}:
-            raise EngineRefused("Spark has nothing of what this query requires")
         if query.requires:
-            self._pairs.require(query, self.data_version(query.table))
+            raise EngineRefused("Spark has nothing of what this query requires")
 
     def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
         """Answers a query on this version of the files; see `Engine.run`."""
-        self._pairs.require(query, data_version)
         source = self._source(query.table)
         rows = self._on_spark(lambda session: self._rows(session, source, query, data_version))
         return answer_of(query, rows, data_version)

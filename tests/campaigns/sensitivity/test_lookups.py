@@ -116,7 +116,6 @@ def assuming(patch: pytest.MonkeyPatch) -> None:
 
 
 BROKEN = {
-    # A pairs copy has one row for each member and key.
     "rows of a key are counted for members": Broken(
         world(ENTRIES, MEMBERS, BY_TOPIC),
         rewriting('COUNT(DISTINCT "member")', 'COUNT(DISTINCT "text")'),

@@ -69,7 +69,6 @@ class EngineFeature(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ENGINE_FEATURE_PINOT_MULTISTAGE: _ClassVar[EngineFeature]
     ENGINE_FEATURE_BOUNDED_COPY: _ClassVar[EngineFeature]
     ENGINE_FEATURE_FIRST_COUNTS: _ClassVar[EngineFeature]
-    ENGINE_FEATURE_PAIRS_COPY: _ClassVar[EngineFeature]
     ENGINE_FEATURE_CLOSED_STREAM: _ClassVar[EngineFeature]
 
 class CompleteBy(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
@@ -164,7 +163,6 @@ ENGINE_FEATURE_UNSPECIFIED: EngineFeature
 ENGINE_FEATURE_PINOT_MULTISTAGE: EngineFeature
 ENGINE_FEATURE_BOUNDED_COPY: EngineFeature
 ENGINE_FEATURE_FIRST_COUNTS: EngineFeature
-ENGINE_FEATURE_PAIRS_COPY: EngineFeature
 ENGINE_FEATURE_CLOSED_STREAM: EngineFeature
 COMPLETE_BY_UNSPECIFIED: CompleteBy
 COMPLETE_BY_OFFSETS: CompleteBy
@@ -435,24 +433,6 @@ class BoundedCopy(_message.Message):
     period: str
     def __init__(self, table: _Optional[str] = ..., member: _Optional[str] = ..., elements: _Optional[_Iterable[str]] = ..., delta_0: _Optional[int] = ..., period: _Optional[str] = ...) -> None: ...
 
-class PairsCopy(_message.Message):
-    __slots__ = ("asked_table", "start", "end", "periods", "rows", "builds", "check_sums")
-    ASKED_TABLE_FIELD_NUMBER: _ClassVar[int]
-    START_FIELD_NUMBER: _ClassVar[int]
-    END_FIELD_NUMBER: _ClassVar[int]
-    PERIODS_FIELD_NUMBER: _ClassVar[int]
-    ROWS_FIELD_NUMBER: _ClassVar[int]
-    BUILDS_FIELD_NUMBER: _ClassVar[int]
-    CHECK_SUMS_FIELD_NUMBER: _ClassVar[int]
-    asked_table: str
-    start: int
-    end: int
-    periods: _containers.RepeatedScalarFieldContainer[int]
-    rows: _containers.RepeatedScalarFieldContainer[int]
-    builds: _containers.RepeatedScalarFieldContainer[int]
-    check_sums: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, asked_table: _Optional[str] = ..., start: _Optional[int] = ..., end: _Optional[int] = ..., periods: _Optional[_Iterable[int]] = ..., rows: _Optional[_Iterable[int]] = ..., builds: _Optional[_Iterable[int]] = ..., check_sums: _Optional[_Iterable[int]] = ...) -> None: ...
-
 class EngineQuery(_message.Message):
     __slots__ = ("dialect", "sql", "requires", "look")
     DIALECT_FIELD_NUMBER: _ClassVar[int]
@@ -492,7 +472,7 @@ class ReadValue(_message.Message):
     def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[ValueType, str]] = ..., null_value: _Optional[str] = ...) -> None: ...
 
 class TranslateQueryResponse(_message.Message):
-    __slots__ = ("plan", "plan_expires_at", "engine_queries", "table", "columns", "row_limit", "worst_case_cost", "query_id", "audience_rows", "audience", "parameters", "reserve_first", "count_alias", "reads", "selected", "version_is_fixed", "requested_k", "information_per_element", "bounded_copy", "unfinished", "sums", "pairs_copy", "quantiles", "bins", "own_counts", "stream", "free", "price")
+    __slots__ = ("plan", "plan_expires_at", "engine_queries", "table", "columns", "row_limit", "worst_case_cost", "query_id", "audience_rows", "audience", "parameters", "reserve_first", "count_alias", "reads", "selected", "version_is_fixed", "requested_k", "information_per_element", "bounded_copy", "unfinished", "sums", "quantiles", "bins", "own_counts", "stream", "free", "price")
     PLAN_FIELD_NUMBER: _ClassVar[int]
     PLAN_EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
     ENGINE_QUERIES_FIELD_NUMBER: _ClassVar[int]
@@ -514,7 +494,6 @@ class TranslateQueryResponse(_message.Message):
     BOUNDED_COPY_FIELD_NUMBER: _ClassVar[int]
     UNFINISHED_FIELD_NUMBER: _ClassVar[int]
     SUMS_FIELD_NUMBER: _ClassVar[int]
-    PAIRS_COPY_FIELD_NUMBER: _ClassVar[int]
     QUANTILES_FIELD_NUMBER: _ClassVar[int]
     BINS_FIELD_NUMBER: _ClassVar[int]
     OWN_COUNTS_FIELD_NUMBER: _ClassVar[int]
@@ -542,14 +521,13 @@ class TranslateQueryResponse(_message.Message):
     bounded_copy: BoundedCopy
     unfinished: Bill
     sums: _containers.RepeatedCompositeFieldContainer[ReadValue]
-    pairs_copy: PairsCopy
     quantiles: ReadValue
     bins: _containers.RepeatedCompositeFieldContainer[ReadValue]
     own_counts: int
     stream: ClosedStream
     free: FreeAnswer
     price: EstimateCostResponse
-    def __init__(self, plan: _Optional[bytes] = ..., plan_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., table: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., row_limit: _Optional[int] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., query_id: _Optional[str] = ..., audience_rows: _Optional[str] = ..., audience: _Optional[str] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., reserve_first: bool = ..., count_alias: _Optional[str] = ..., reads: _Optional[_Iterable[_Union[ReadColumn, _Mapping]]] = ..., selected: _Optional[_Iterable[int]] = ..., version_is_fixed: bool = ..., requested_k: _Optional[int] = ..., information_per_element: _Optional[int] = ..., bounded_copy: _Optional[_Union[BoundedCopy, _Mapping]] = ..., unfinished: _Optional[_Union[Bill, _Mapping]] = ..., sums: _Optional[_Iterable[_Union[ReadValue, _Mapping]]] = ..., pairs_copy: _Optional[_Union[PairsCopy, _Mapping]] = ..., quantiles: _Optional[_Union[ReadValue, _Mapping]] = ..., bins: _Optional[_Iterable[_Union[ReadValue, _Mapping]]] = ..., own_counts: _Optional[int] = ..., stream: _Optional[_Union[ClosedStream, _Mapping]] = ..., free: _Optional[_Union[FreeAnswer, _Mapping]] = ..., price: _Optional[_Union[EstimateCostResponse, _Mapping]] = ...) -> None: ...
+    def __init__(self, plan: _Optional[bytes] = ..., plan_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., table: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., row_limit: _Optional[int] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., query_id: _Optional[str] = ..., audience_rows: _Optional[str] = ..., audience: _Optional[str] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., reserve_first: bool = ..., count_alias: _Optional[str] = ..., reads: _Optional[_Iterable[_Union[ReadColumn, _Mapping]]] = ..., selected: _Optional[_Iterable[int]] = ..., version_is_fixed: bool = ..., requested_k: _Optional[int] = ..., information_per_element: _Optional[int] = ..., bounded_copy: _Optional[_Union[BoundedCopy, _Mapping]] = ..., unfinished: _Optional[_Union[Bill, _Mapping]] = ..., sums: _Optional[_Iterable[_Union[ReadValue, _Mapping]]] = ..., quantiles: _Optional[_Union[ReadValue, _Mapping]] = ..., bins: _Optional[_Iterable[_Union[ReadValue, _Mapping]]] = ..., own_counts: _Optional[int] = ..., stream: _Optional[_Union[ClosedStream, _Mapping]] = ..., free: _Optional[_Union[FreeAnswer, _Mapping]] = ..., price: _Optional[_Union[EstimateCostResponse, _Mapping]] = ...) -> None: ...
 
 class FreeAnswer(_message.Message):
     __slots__ = ("shown", "elements")
