@@ -54,7 +54,6 @@ SHOWN_TO_CALLERS = {
     "gris.dp.v1.CatalogNames",
     "gris.dp.v1.CatalogTime",
     "gris.dp.v1.CatalogValue",
-    "gris.dp.v1.ComposedEpsilon",
     "gris.dp.v1.Contributions",
     "gris.dp.v1.Estimate",
     "gris.dp.v1.ExpectedAccuracy",
