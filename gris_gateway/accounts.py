@@ -27,8 +27,6 @@ class OutOfReachError(Exception):
 class Caller:
     """A caller: a name that is unique among all callers, the account, from the root on, and the audience of the policy.
 
-    `names` are those by which it is known elsewhere too: of its certificate, or the subject of its token.
-
     Only with `accounts_below` may a caller name accounts below the own one: where the ledger creates accounts at first
     use, each would be a fresh budget for anyone who may choose its name.
     """
@@ -37,7 +35,6 @@ class Caller:
     own: tuple[str, ...]
     accounts_below: bool = False
     audience: Audience | None = None
-    names: tuple[str, ...] = ()
 
     def account(self, named: Sequence[str]) -> tuple[str, ...]:
         """Return the account that pays: the named one, or the caller's own if none is named.

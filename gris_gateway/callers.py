@@ -88,7 +88,7 @@ class Callers:
         if len(accounts) != 1:
             raise NoAccountError
         below = all(rule.accounts_below for rule in rules.values())
-        return Caller(min(rules), accounts.pop(), below, names=tuple(sorted(names)))
+        return Caller(min(rules), accounts.pop(), below)
 
     def _by_claims(self, claims: Mapping[str, Any]) -> Caller:
         rules = () if self._rules.jwt is None else self._rules.jwt.accounts
@@ -96,8 +96,7 @@ class Callers:
             if is_or_lists(claims.get(rule.claim), rule.equals):
                 own = _account(rule, claims)
                 subject = claims.get("sub", "")
-                names = (f"sub:{subject}",) if subject else ()
-                return Caller(f"token:{subject}:{own}", own, rule.accounts_below, names=names)
+                return Caller(f"token:{subject}:{own}", own, rule.accounts_below)
         raise NoAccountError
 
 

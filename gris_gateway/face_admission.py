@@ -18,7 +18,6 @@ from gris_serving.admitting import Sender
 from gris_serving.refusals import HttpRefusalError
 from gris_serving.tokens import TokenError
 from pinot_connector.gateway_client import AsyncGatewayClient
-from pinot_connector.spending_guard import SpendingGuards
 
 _CHALLENGE = {"WWW-Authenticate": "Bearer"}
 
@@ -38,8 +37,6 @@ class FaceAdmission:
         requests: Limits the requests of each caller.
         methods: The gateway's RPCs.
         admission: What admits their calls.
-        max_per_hour: The most information units that each caller may spend here within an hour; None: no limit but the
-            budget's.
     """
 
     def __init__(
@@ -49,15 +46,12 @@ class FaceAdmission:
         requests: Limiter,
         methods: RegisteredMethods,
         admission: GatewayAdmission,
-        *,
-        max_per_hour: int | None = None,
     ) -> None:
         self._name = name
         self._callers = callers
         self._requests = requests
         self._methods = methods
         self._admission = admission
-        self._guards = None if max_per_hour is None else SpendingGuards(max_per_hour)
 
     @asynccontextmanager
     async def admitted(self, sender: Sender, account: str | None = None) -> AsyncIterator[AsyncGatewayClient]:
@@ -77,8 +71,7 @@ class FaceAdmission:
                 # Every request counts against the rate.
                 await request.turn()
                 calls = InProcessCalls(self._methods, self._admission, caller)
-                guard = None if self._guards is None else self._guards.of(caller.name)
-                yield AsyncGatewayClient(calls, account=paying, max_per_hour=guard)
+                yield AsyncGatewayClient(calls, account=paying)
         except TooManyError as error:
             seconds = math.ceil(error.wait_milliseconds / 1000)
             raise self._refused(

@@ -28,13 +28,11 @@ class Tls(Strict):
 class FaceSettings(Strict):
     """Where callers are served in another protocol than gRPC.
 
-    Without `tls`, that of the gateway counts; `false` is plain text. Each caller spends at most `max_per_hour`
-    information units within an hour.
+    Without `tls`, that of the gateway counts; `false` is plain text.
     """
 
     listen: Annotated[str, AfterValidator(checked_address)]
     tls: Tls | Literal[False] | None = None
-    max_per_hour: int | None = Field(default=None, ge=1, le=1_000_000_000)
 
 
 class HttpSettings(FaceSettings):

@@ -197,8 +197,8 @@ class Gateway:
         requests = Limiter(own, clock=time.monotonic, limits=self._limits)
         of = (name, self._callers, requests, methods, admission)
         if isinstance(settings, PageSettings):
-            return PageAdmission(settings, *of, max_per_hour=settings.max_per_hour)
-        return FaceAdmission(*of, max_per_hour=settings.max_per_hour)
+            return PageAdmission(settings, *of)
+        return FaceAdmission(*of)
 
     @contextmanager
     def _watched_upstreams(

@@ -89,10 +89,6 @@ class InProcessCalls:
         """List what was paid for."""
         return await self._answer("ListReleases", request, timeout, metadata)
 
-    async def RequestBudget(self, request: Message, *, timeout: float, metadata: Metadata) -> Any:
-        """Ask for more budget."""
-        return await self._answer("RequestBudget", request, timeout, metadata)
-
     async def _answer(self, name: str, request: Message, seconds: float, metadata: Metadata) -> Any:
         (answer,) = await self._answers(name, request, seconds, metadata)
         return answer

@@ -30,8 +30,8 @@ class PageAdmission(FaceAdmission):
         more: As for `FaceAdmission`.
     """
 
-    def __init__(self, settings: PageSettings, *more: Any, **options: Any) -> None:
-        super().__init__(*more, **options)
+    def __init__(self, settings: PageSettings, *more: Any) -> None:
+        super().__init__(*more)
         self._settings = settings
         self._token: str | None = secrets.token_urlsafe(_SECRET_BYTES)
         self._cookie = secrets.token_urlsafe(_SECRET_BYTES)

@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import logging
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -30,7 +28,6 @@ from gris_gateway.rpc_errors import RequestError
 from gris_serving import logs
 from gris_serving.identity import Context
 from pinot_connector import telemetry
-from pinot_connector.budgets import limit_request
 from pinot_connector.checked_arguments import require_confidence, require_max_cost
 from pinot_connector.client import AsyncPrivateClient
 from pinot_connector.errors import GrisError
@@ -151,24 +148,6 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
             ]
             return app_pb2.ListReleasesResponse(releases=listed, next_page_token=after)
 
-    async def RequestBudget(
-        self, request: app_pb2.RequestBudgetRequest, context: Context
-    ) -> app_pb2.RequestBudgetResponse:
-        """Ask administrators for a higher limit, in the name of the caller."""
-        async with _reporting_errors(context):
-            account, request_id = _account(request.account), _request_id(request.request_id)
-            if not request_id:
-                raise RequestError("request_id", "expected one: a retry would be another request")
-            names = current_caller.get().names
-            if not names:
-                # Nobody could tell whether who approves it has asked.
-                raise RequestError("authorization", "expected a token that says whose it is (sub)")
-            await current_call.get().turn()
-            asked = limit_request(request, names)
-            # The ledger's ids are those of all accounts of a root.
-            asked.request_id = hashlib.sha256(json.dumps([*account, request_id]).encode()).hexdigest()
-            found = await self._client_of(account).request_limit(asked)
-            return app_pb2.RequestBudgetResponse(id=found.id, replayed=found.replayed)
 
     async def finish(self) -> None:
         """Wait until everything is kept that has to be; call it before the release store is closed."""

@@ -87,11 +87,9 @@ _WHAT_TO_DO = {
     ErrorCode.UNEXPECTED: "Tell the operator. Do not retry.",
 }
 _MAX_COST = "max_cost"
-_MAX_PER_HOUR = "max_per_hour"
 _CHEAPER = (
     "Ask for something cheaper, or find out whether the question may cost that much; nothing was charged."
 )
-_LATER = "Wait until there is room, or ask something cheaper; nothing was charged. Repeats stay free."
 _HELD = (
     "Other questions of this account hold the budget now. Try again in a few seconds; nothing was charged."
 )
@@ -205,7 +203,7 @@ def failure_of(
         refreshes_at=max(known).isoformat() if known and len(known) == len(times) else None,
         largest_k=error.largest_k if isinstance(error, BudgetExhausted) else None,
         request_id=error.request_id,
-        wants="" if field in (_MAX_COST, _MAX_PER_HOUR) else _first_word(field),
+        wants="" if field == _MAX_COST else _first_word(field),
     )
 
 
@@ -250,8 +248,6 @@ def _asked_badly(error: InvalidQuestion, *, in_sql: bool) -> str:
 def _what_to_do(error: GrisError) -> str:
     if isinstance(error, InvalidQuestion) and error.field == _MAX_COST:
         return _CHEAPER
-    if isinstance(error, InvalidQuestion) and error.field == _MAX_PER_HOUR:
-        return _LATER
     return next((text for kind, text in _OF_KINDS if isinstance(error, kind)), _WHAT_TO_DO[error.code])
 
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import re
 import sys
 from collections.abc import Mapping, Sequence
 
 from gris_mcp import version
 from pinot_connector.endpoints import Credentials
-from pinot_connector.errors import GrisError, InvalidQuestion
+from pinot_connector.errors import GrisError
 from pinot_connector.gateway_client import AsyncGatewayClient, gateway_address
-from pinot_connector.spending_guard import SpendingGuard
 
 EXIT_MISCONFIGURED = 2
-_UNITS = re.compile(r"[0-9]{1,18}")
 # Each option, what it is for, and the variable that stands for it: those of the command `gris`.
 _OPTIONS = (
     ("--gateway", "GRIS_GATEWAY", "gris://HOST:PORT of the gateway"),
@@ -24,7 +21,6 @@ _OPTIONS = (
     ("--ca-file", "GRIS_CA_FILE", "the authority that signs the gateway's certificate (PEM)"),
     ("--certificate-file", "GRIS_CERTIFICATE_FILE", "the certificate of this agent (PEM)"),
     ("--key-file", "GRIS_KEY_FILE", "its private key (PEM)"),
-    ("--max-per-hour", "GRIS_MAX_PER_HOUR", "the most information units that it may spend within an hour"),
 )
 
 
@@ -37,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _misconfigured("--token-file or --certificate-file says whose budget pays: the agent's own")
     credentials = Credentials(options.ca_file, options.certificate_file, options.key_file, options.token_file)
     try:
-        asyncio.run(_served(options.gateway, credentials, _guard(options.max_per_hour)))
+        asyncio.run(_served(options.gateway, credentials))
     except ModuleNotFoundError as error:
         return _misconfigured(f"needs the package {error.name}: pip install 'gris-dp[mcp]'")
     except GrisError as error:
@@ -47,26 +43,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _guard(max_per_hour: str | None) -> SpendingGuard | None:
-    """Return the guard of what the agent spends.
-
-    Raises:
-        InvalidQuestion: It is no number of information units.
-    """
-    if not max_per_hour:
-        return None
-    if not _UNITS.fullmatch(max_per_hour):
-        raise InvalidQuestion("--max-per-hour", "expected a whole number of information units")
-    return SpendingGuard(int(max_per_hour))
-
-
-async def _served(gateway: str, credentials: Credentials, guard: SpendingGuard | None) -> None:
+async def _served(gateway: str, credentials: Credentials) -> None:
     from mcp.server.stdio import stdio_server  # noqa: PLC0415 - an extra
 
     from gris_mcp.server import private_server  # noqa: PLC0415
     from gris_mcp.unreadable import answering_unreadable  # noqa: PLC0415
 
-    async with AsyncGatewayClient(gateway_address(gateway, credentials), max_per_hour=guard) as client:
+    async with AsyncGatewayClient(gateway_address(gateway, credentials)) as client:
         server = private_server(lambda _: client)
         async with (
             stdio_server() as (incoming, outgoing),

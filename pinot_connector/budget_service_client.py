@@ -265,19 +265,6 @@ class BudgetServiceClient:
         except GrisError:
             return refusal
 
-    async def request_limit(self, request: budget_pb2.RequestLimitRequest) -> budget_pb2.RequestLimitResponse:
-        """Asks administrators for another limit of the account, or of a level above it.
-
-        Raises:
-            InvalidQuestion: the request is malformed, or as many wait as may.
-            AccountUnknown: the account has no budget.
-            ServiceUnavailable, OutcomeUnknown: no answer came; asked again with its request_id, it is made once.
-        """
-        asked = budget_pb2.RequestLimitRequest()
-        asked.CopyFrom(request)
-        asked.account.CopyFrom(self._account)
-        return await self._retried(self._stub.RequestLimit, asked, self._timeouts.budget)
-
     async def _guarded(self, call: Callable[..., Awaitable[_Response]], request: _Request) -> _Response:
         """Sends a request whose lost answer does no harm; it fails quickly if the service or its store is dead."""
         return await self._circuit.guarded(lambda: self._once(call, request, self._timeouts.budget_attempt))

@@ -202,23 +202,6 @@ def share_of(message: app_pb2.BudgetShare) -> Share:
     return view(Share, message)
 
 
-def limit_request(
-    request: app_pb2.RequestBudgetRequest, asked_by: Sequence[str] = ()
-) -> budget_pb2.RequestLimitRequest:
-    """Returns a request for budget as the ledger takes it, asked by who has these names."""
-    asked = budget_pb2.RequestLimitRequest(
-        path=request.path,
-        information=request.information,
-        calls=request.calls,
-        reason=request.reason,
-        asked_by=asked_by,
-        request_id=request.request_id,
-    )
-    if request.HasField("until"):
-        asked.until.CopyFrom(request.until)
-    return asked
-
-
 def narrowest(shares: Iterable[Share]) -> Share | None:
     """Returns the share of the limit that is used up first by such questions; None if no limit is enforced."""
     enforced = (share for share in shares if share.mode is Mode.ENFORCE)

@@ -7,7 +7,6 @@ import copy
 from collections.abc import Awaitable, Sequence
 from types import TracebackType
 
-from gris_api.budget.v1 import budget_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from pinot_connector.audiences import Audience, asked_as
@@ -28,7 +27,6 @@ from pinot_connector.release_store import ReleaseStore
 from pinot_connector.release_store.default_store import shared_store
 from pinot_connector.results import Explanation, PrivateResult, explanation_of
 from pinot_connector.shared_budgets import DEFAULT_SLACK, account_guarantee
-from pinot_connector.spending_guard import SpendingGuard, guard_of
 
 DEFAULT_CONFIDENCE = 0.95
 
@@ -56,9 +54,6 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         releases: where releases are kept, shared with every client that should give the same answers; the client does
             not close it. None: one store for all clients of the same services in this process: in memory, or that of
             the folder of `EmbeddedServices`.
-        max_per_hour: the most information units that all questions together may cost within an hour, or a guard that
-            several clients share. One for which there is no room is refused before anything is asked; repeats stay
-            free. Each question is priced before it is asked, by one call more. None: whatever the budget holds.
         audience: as which audience of the policy it asks; needed where the policy states audiences. None: as none.
 
     Raises:
@@ -79,14 +74,12 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
         reserve_first: bool = False,
         releases: ReleaseStore | None = None,
-        max_per_hour: int | SpendingGuard | None = None,
         audience: Audience | None = None,
     ) -> None:
         path = checked_texts("account", account.split("/") if isinstance(account, str) else account)
         require_confidence(confidence)
         if timeouts is DEFAULT_TIMEOUTS:
             timeouts = default_timeouts(budget)
-        self._guard = guard_of(max_per_hour)
         self._audience = audience
         self._closed = asyncio.Event()
         self._noise = DpServiceClient(dp, timeouts)
@@ -176,19 +169,7 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         if confidence is not None:
             require_confidence(confidence)
         require_max_cost(max_cost)
-
-        async def asked(most: int | None) -> tuple[PrivateResult, int]:
-            result = await self._pipeline.ask(
-                self._as_audience(question), paid, wait_seconds, confidence, most
-            )
-            return result, result.charged.information
-
-        async def price() -> Cost:
-            return (await self.estimate(question)).worst_case_cost
-
-        if self._guard is None:
-            return (await asked(max_cost))[0]
-        return await self._guard.asked(asked, price, max_cost)
+        return await self._pipeline.ask(self._as_audience(question), paid, wait_seconds, confidence, max_cost)
 
     async def explain(self, question: question_pb2.Question | str) -> Explanation:
         """Returns what a question would cost at most, its share of the budget, and what would be done.
@@ -266,17 +247,6 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         """
         explanation = await self.estimate(question)
         return questions_left(await self.remaining(), explanation.worst_case_cost)
-
-    async def request_limit(self, request: budget_pb2.RequestLimitRequest) -> budget_pb2.RequestLimitResponse:
-        """Asks administrators for another limit; `asked_by` are the names of who asks, as this program knows them.
-
-        Raises:
-            InvalidQuestion: the request is malformed, or as many wait as may.
-            AccountUnknown: the account has no budget.
-            ServiceUnavailable, OutcomeUnknown: no answer came; asked again with its request_id, it is made once.
-        """
-        self._require_open()
-        return await self._budget.request_limit(request)
 
     async def require_not_closed(self) -> None:
         """Returns if the account may read what it has paid for, by what the ledger said at most a minute ago.

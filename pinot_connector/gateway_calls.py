@@ -31,7 +31,3 @@ class GatewayCalls(Protocol):
     @property
     def ListReleases(self) -> Any:  # noqa: N802 - the name of the RPC is the proto's
         """Lists what was paid for."""
-
-    @property
-    def RequestBudget(self) -> Any:  # noqa: N802 - the name of the RPC is the proto's
-        """Asks for more budget."""

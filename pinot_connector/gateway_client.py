@@ -21,7 +21,7 @@ from gris_api.budget.v1 import budget_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from pinot_connector import telemetry
-from pinot_connector.budgets import Charge, Cost, Level, cost_of, level_of, questions_left, share_of
+from pinot_connector.budgets import Charge, Level, cost_of, level_of, questions_left, share_of
 from pinot_connector.catalog import Catalog
 from pinot_connector.catalog_pages import whole_catalog
 from pinot_connector.channels import open_channel
@@ -40,7 +40,6 @@ from pinot_connector.guarantees import AccountGuarantee, PublishedDomain, accoun
 from pinot_connector.questions import sql_question
 from pinot_connector.results import Explanation, PrivateResult, explaining, explanation_of, prepared
 from pinot_connector.rpc_errors import Service, error_of_rpc, no_answer
-from pinot_connector.spending_guard import SpendingGuard, guard_of
 from pinot_connector.views import message_of
 
 SCHEME = "gris"
@@ -85,7 +84,6 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
         gateway: the gateway's address; see `gateway_address`. Inside the gateway's own process, its calls.
         account: whose budget pays: the caller's own account, or one below it where the gateway's rules allow that;
             None: the caller's own. The attribute is its path, from the root on, or empty.
-        max_per_hour: see `AsyncPrivateClient`.
 
     Raises:
         InvalidQuestion: the account is no text, or a file of the credentials cannot be used.
@@ -96,9 +94,7 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
         gateway: Address | GatewayCalls,
         *,
         account: str | Sequence[str] | None = None,
-        max_per_hour: int | SpendingGuard | None = None,
     ) -> None:
-        self._guard = guard_of(max_per_hour)
         path = account.split("/") if isinstance(account, str) else account
         self._account = None if path is None else budget_pb2.Account(path=checked_texts("account", path))
         self.account = tuple(path or ())
@@ -157,20 +153,6 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
             confidence=confidence,
             max_cost=max_cost,
         )
-        if self._guard is None:
-            return (await self._asked(request))[0]
-
-        async def asked(most: int) -> tuple[PrivateResult, int]:
-            request.max_cost = most
-            return await self._asked(request)
-
-        async def price() -> Cost:
-            return (await self.explain(question)).worst_case_cost
-
-        return await self._guard.asked(asked, price, max_cost)
-
-    async def _asked(self, request: app_pb2.AskRequest) -> tuple[PrivateResult, int]:
-        """Returns the result, and the information units that it took from the budget this time."""
         chunks: list[dp_pb2.ShownElements] = []
         end: app_pb2.Result | None = None
         try:
@@ -184,9 +166,7 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
             raise error_of_rpc(Service.GATEWAY, error) from None
         if end is None:
             raise IntegrityError("the gateway stopped before the end of a result")
-        result = result_of(chunks, end)
-        # A replay says what was charged for the first request.
-        return result, 0 if end.replayed else result.charged.information
+        return result_of(chunks, end)
 
     async def explain(self, question: question_pb2.Question | str) -> Explanation:
         """Returns what a question would cost at most, its share of the budget, and what would be done.
@@ -300,22 +280,6 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
             request.page_token = page.next_page_token
             if not request.page_token:
                 return
-
-    async def request_budget(self, request: app_pb2.RequestBudgetRequest) -> str:
-        """Asks administrators for a higher limit, and returns the id by which they know the request.
-
-        Args:
-            request: what is asked; the account is the client's.
-
-        Raises:
-            InvalidQuestion: it is malformed, or as many requests wait as may; `field` says which part is wrong.
-            GrisError: the gateway, or a service behind it, does not answer.
-        """
-        asked = app_pb2.RequestBudgetRequest()
-        asked.CopyFrom(request)
-        if self._account is not None:
-            asked.account.CopyFrom(self._account)
-        return str((await self._call(self._stub.RequestBudget, asked)).id)
 
     async def close(self) -> None:
         """Closes the connection. Closing twice is allowed."""

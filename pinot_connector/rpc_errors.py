@@ -298,9 +298,6 @@ _MEANINGS: dict[tuple[Service, str], Callable[[_Failure], GrisError]] = {
     (Service.BUDGET, "BUDGET_EXHAUSTED"): _exhausted,
     (Service.BUDGET, "BUDGET_HELD"): _held,
     (Service.BUDGET, "ACCOUNT_UNKNOWN"): lambda failure: AccountUnknown(failure.text),
-    (Service.BUDGET, "TOO_MANY_REQUESTS"): lambda failure: InvalidQuestion("", failure.text),
-    (Service.BUDGET, "NOT_MORE"): lambda failure: InvalidQuestion("information", failure.text),
-    (Service.BUDGET, "LIMIT_ENDED"): lambda failure: InvalidQuestion("until", failure.text),
     (Service.BUDGET, "RESERVATION_OVER"): lambda _: ReservationOver(
         Service.BUDGET, "the reservation is over"
     ),

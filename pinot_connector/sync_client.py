@@ -20,7 +20,6 @@ from pinot_connector.gateway_client import AsyncGatewayClient
 from pinot_connector.local_services import DEFAULT_TIMEOUTS
 from pinot_connector.release_store import ReleaseStore
 from pinot_connector.results import PrivateResult
-from pinot_connector.spending_guard import SpendingGuard
 
 _Value = TypeVar("_Value")
 _Arguments = ParamSpec("_Arguments")
@@ -116,7 +115,7 @@ class PrivateClient(SyncClient[AsyncPrivateClient]):
         releases: where releases are kept, shared with every client that should give the same answers; the client does
             not close it. None: one store for all clients of the same services in this process: in memory, or that of
             the folder of `EmbeddedServices`.
-        max_per_hour, audience: see `AsyncPrivateClient`.
+        audience: see `AsyncPrivateClient`.
 
     Raises:
         InvalidQuestion: the account is no text, the confidence no number between 0.5 and 1, or a file of an
@@ -134,7 +133,6 @@ class PrivateClient(SyncClient[AsyncPrivateClient]):
         confidence: float = DEFAULT_CONFIDENCE,
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
         releases: ReleaseStore | None = None,
-        max_per_hour: int | SpendingGuard | None = None,
         audience: Audience | None = None,
     ) -> None:
         super().__init__(
@@ -146,7 +144,6 @@ class PrivateClient(SyncClient[AsyncPrivateClient]):
                 confidence=confidence,
                 timeouts=timeouts,
                 releases=releases,
-                max_per_hour=max_per_hour,
                 audience=audience,
             )
         )
@@ -161,21 +158,14 @@ class GatewayClient(SyncClient[AsyncGatewayClient]):
         gateway: the gateway's address; see `gateway_address`.
         account: whose budget pays: the caller's own account, or one below it where the gateway's rules allow that;
             None: the caller's own.
-        max_per_hour: see `AsyncPrivateClient`.
 
     Raises:
         InvalidQuestion: the account is no text, or a file of the credentials cannot be used.
         RuntimeError: from every method but `close`, once the client is closed.
     """
 
-    def __init__(
-        self,
-        gateway: Address,
-        *,
-        account: str | Sequence[str] | None = None,
-        max_per_hour: int | SpendingGuard | None = None,
-    ) -> None:
-        super().__init__(lambda: AsyncGatewayClient(gateway, account=account, max_per_hour=max_per_hour))
+    def __init__(self, gateway: Address, *, account: str | Sequence[str] | None = None) -> None:
+        super().__init__(lambda: AsyncGatewayClient(gateway, account=account))
 
     ask = blocking(AsyncGatewayClient.ask)
     guarantee = blocking(AsyncGatewayClient.guarantee)

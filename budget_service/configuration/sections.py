@@ -29,10 +29,9 @@ class Leases(Strict):
 
 
 class Administration(Strict):
-    """What administrators do: say why, if `requires_reason`, and approve requests as `two_persons`.
+    """What administrators do: say why, if `requires_reason`.
 
     Archives keep an entry for `archive_days`; 0: for good."""
 
     requires_reason: bool = False
-    two_persons: bool = False
     archive_days: int = Field(default=0, ge=0, le=36_525)

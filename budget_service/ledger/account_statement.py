@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from msgspec.structs import replace
 
@@ -25,8 +25,7 @@ class AccountStatement:
     far the root's time is ahead of the store's clock, and `time` is that time. `countable` is what the levels without a
     limit can still add up in 64 bits. `blocks` are the levels once more, for each block that has paid alone there, and
     under no name for every other one; a level without such blocks has nothing. `closed` is the widest level of the
-    account that is closed, and `ends` has the time until when a level's limit holds, by its depth, if it is temporary;
-    no store knows them; they are found where the limits are looked up.
+    account that is closed; no store knows it: it is found where the limits are looked up.
     """
 
     currency: Currency
@@ -37,7 +36,6 @@ class AccountStatement:
     countable: Cost = Cost(MAX_AMOUNT, MAX_AMOUNT)  # noqa: RUF009 - it is frozen
     blocks: tuple[Mapping[str, LevelStatus], ...] = ()
     closed: Account | None = None
-    ends: Mapping[int, Microseconds] = field(default_factory=dict)
 
     def seen_by(self, blocks: tuple[str, ...]) -> AccountStatement:
         """Return the statement with every level as it is for some blocks, none: for everybody."""

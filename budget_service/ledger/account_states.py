@@ -1,11 +1,9 @@
-"""What is kept of accounts: which are closed, which had another name before, and what limits are asked for."""
+"""What is kept of accounts: which are closed, and which had another name before."""
 
 from __future__ import annotations
 
-import json
-
 from msgspec import Struct
-from msgspec.structs import astuple, replace
+from msgspec.structs import replace
 
 from budget_service.ledger.values import Account
 
@@ -15,36 +13,17 @@ MAX_FORMER_NAMES = 16
 _OPEN, _CLOSED, _MOVED, _FORGOTTEN = "open", "closed", "moved", "forgotten"
 
 
-class LimitRequest(Struct, frozen=True, gc=False):
-    """A request for another limit, which waits until it is decided or expires.
-
-    `asked_by` are the names, or ids, of who asked, and `approved_by` the names of the first of two persons who approve
-    it, separated by spaces. `before` is the limit then and `wanted` the one that is asked for, as `limit_text` writes
-    them.
-    """
-
-    id: str
-    asked_by: str
-    before: str
-    wanted: str
-    reason: str
-    expires_at: int
-    approved_by: str = ""
-
-
 class AccountState(Struct, frozen=True, gc=False):
     """The state of one account.
 
     Nothing begins under one that `is_closed`. One that `is_moved` has another name by now, and stays closed for good;
     so does one that `is_forgotten`, whose names are in no row any more. `former_names` are the last segments of the
-    names that the account had before, oldest first: it stays below the same level. `requests` are those for another
-    limit: a closed or moved account has none any more.
+    names that the account had before, oldest first: it stays below the same level.
     """
 
     is_closed: bool = False
     is_moved: bool = False
     former_names: tuple[str, ...] = ()
-    requests: tuple[LimitRequest, ...] = ()
     is_forgotten: bool = False
 
     @property
@@ -66,10 +45,6 @@ class AccountState(Struct, frozen=True, gc=False):
         own = AccountState(is_closed=True, is_forgotten=True, former_names=self.former_names)
         return {**dict.fromkeys(self.former(account), FORGOTTEN), account: own}
 
-    def requesting(self, requests: tuple[LimitRequest, ...]) -> AccountState:
-        """Return the state with other requests."""
-        return replace(self, requests=requests)
-
     def after_move(self, source: Account) -> AccountState:
         """Return the state of the account that this one, called `source`, becomes."""
         return AccountState(former_names=(*self.former_names, source.path[-1]))
@@ -86,21 +61,15 @@ _WORDS = {_OPEN: UNTOUCHED, _CLOSED: AccountState(is_closed=True), _MOVED: MOVED
 
 
 def state_text(state: AccountState) -> str:
-    """Return a state as a text: a word with former names behind slashes, which no name holds, and a line a request."""
-    bare = replace(state, former_names=(), requests=())
+    """Return a state as a text: a word with former names behind slashes, which no name holds."""
+    bare = replace(state, former_names=())
     word = next(each for each, found in _WORDS.items() if found == bare)
-    return "\n".join(("/".join((word, *state.former_names)), *map(_request_text, state.requests)))
+    return "/".join((word, *state.former_names))
 
 
 def parse_state(text: str) -> AccountState:
     """Return the state of a text made by `state_text`."""
-    line, *requests = text.split("\n")
-    word, *names = line.split("/")
+    word, *names = text.split("/")
     if word not in _WORDS:
         raise ValueError("not the state of an account")
-    waiting = tuple([LimitRequest(*json.loads(each)) for each in requests])
-    return replace(_WORDS[word], former_names=tuple(names), requests=waiting)
-
-
-def _request_text(request: LimitRequest) -> str:
-    return json.dumps(astuple(request))
+    return replace(_WORDS[word], former_names=tuple(names))

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from budget_service.ledger.account_states import UNTOUCHED, AccountState
 from budget_service.ledger.currency import window_before
 from budget_service.ledger.draft import Draft
-from budget_service.ledger.limits import AppliedLimits, TemporaryLimit, change_text, ends_at, phases
+from budget_service.ledger.limits import AppliedLimits, change_text
 from budget_service.ledger.outcomes import (
     Answer,
     ClockResumed,
@@ -20,7 +20,6 @@ from budget_service.ledger.outcomes import (
     Refused,
 )
 from budget_service.ledger.requests import (
-    ApproveLimit,
     ChangeCurrency,
     Request,
     ResumeClock,
@@ -56,12 +55,11 @@ def set_limits(snapshot: Snapshot, request: SetLimits, limits: AppliedLimits, no
         return refusal(snapshot, request, outcome, now)
     root = replace(snapshot.root, currency=snapshot.root.currency.at(now), last_time=now)
     root = replace(root, limits_version=outcome.version)
-    changes = tuple((level, _followed(limit, snapshot.limits.get(level))) for level, limit in request.changes)
     journal = tuple(
         act_entry(EntryKind.LIMIT, request, now, level, change=change_text(snapshot.limits.get(level), limit))
-        for level, limit in changes
+        for level, limit in request.changes
     )
-    return decision(root, request, outcome, journal=journal, limits=changes)
+    return decision(root, request, outcome, journal=journal, limits=request.changes)
 
 
 def change_currency(
@@ -97,11 +95,6 @@ def resume_clock(snapshot: Snapshot, request: ResumeClock, now: Microseconds) ->
     return decision(root, request, outcome, journal=(entry,))
 
 
-def _followed(limit: Limit | None, before: Limit | None) -> Limit | None:
-    """Return a limit with what holds after it if it is temporary: what is stored for good."""
-    return replace(limit, then=phases(before)[-1]) if isinstance(limit, TemporaryLimit) else limit
-
-
 def _limits_outcome(
     snapshot: Snapshot, request: SetLimits, most_stored: int, now: Microseconds
 ) -> LimitsSet | Refused:
@@ -112,8 +105,6 @@ def _limits_outcome(
     added = sum(limit is not None for _, limit in request.changes)
     if added and snapshot.stored_limits + added > most_stored:
         return Refused(Reason.TOO_MANY_LIMITS)
-    if ends_at(limit for _, limit in request.changes if limit is not None) <= now:
-        return Refused(Reason.LIMIT_ENDED)
     return LimitsSet(snapshot.root.next_limits_version(now))
 
 
@@ -152,11 +143,10 @@ def act_entry(
     *,
     cost: Cost = NOTHING,
     unit_id: str = "",
-    query_id: str = "",
     holds: tuple[Hold, ...] = (),
     change: str = "",
 ) -> JournalEntry:
-    """Return the entry of what an administrator did, or is asked to do, to the request's account or another."""
+    """Return the entry of what an administrator did to the request's account or another."""
     return JournalEntry(
         kind=kind,
         account=request.account if account is None else account,
@@ -164,11 +154,10 @@ def act_entry(
         unit_id=unit_id,
         request_id=request.request_id,
         release_id="",
-        query_id=query_id,
+        query_id="",
         time=now,
         holds=holds,
-        # Who approves something gives no reason: that of who asked counts.
-        reason="" if isinstance(request, ApproveLimit) else request.reason,
+        reason=request.reason,
         actor=request.actor,
         change=change,
     )

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from budget_service.ledger.account_states import MAX_FORMER_NAMES, MOVED, UNTOUCHED, AccountState
 from budget_service.ledger.administration import act_entry, decision, refusal
 from budget_service.ledger.balances import Balance
-from budget_service.ledger.limits import AppliedLimits, LimitsChangedError, phases
+from budget_service.ledger.limits import AppliedLimits, LimitsChangedError
 from budget_service.ledger.outcomes import LimitsSet, Reason, Refused
 from budget_service.ledger.requests import (
     AccountRequest,
@@ -86,8 +86,8 @@ def change_account(
 
 
 def _forget(snapshot: Snapshot, request: ForgetAccount, limits: AppliedLimits, now: Microseconds) -> Decision:
-    if not limits.hold(snapshot.root.limits_version, now):
-        raise LimitsChangedError(now)
+    if limits.version != snapshot.root.limits_version:
+        raise LimitsChangedError
     account, root = request.account, snapshot.root
     state = snapshot.states.get(account, UNTOUCHED)
     if state.is_forgotten:
@@ -118,8 +118,8 @@ def _refusal_to_forget(
         return Reason.ACCOUNT_NOT_CLOSED
     if account in snapshot.occupied:
         return Reason.HAS_ACCOUNTS_BELOW
-    stored = {each.window for each in phases(snapshot.limits.get(account)) if each is not None}
-    windows = stored.union(limits.rules)
+    stored = snapshot.limits.get(account)
+    windows = {*limits.rules, *(() if stored is None else (stored.window,))}
     own = (balance for level, balance in snapshot.balances.items() if level.path == account.path)
     return Reason.STILL_COUNTS if any(_counts(each, windows, now) for each in own) else None
 

@@ -31,7 +31,7 @@ def require_well_formed(entry: JournalEntry) -> None:
         raise ValueError("an entry that counts on other levels than those of its account, or twice on one")
     if entry.kind in _WITH_A_TIME and len(depths) != 1:
         raise ValueError("an entry without its time")
-    if entry.kind.is_of_limit:
+    if entry.kind is EntryKind.LIMIT:
         parse_change(entry.change)
     if entry.kind is EntryKind.MOVE and Account.of_text(entry.change).path[:-1] != account.path[:-1]:
         raise ValueError("an entry that moves an account to another level")

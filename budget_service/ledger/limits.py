@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from budget_service.ledger.account_states import AccountState
 from budget_service.ledger.values import Account, Cost, LevelLimit, Limit, Mode
@@ -16,71 +15,21 @@ MAX_CHANGED_AT_ONCE = 1000
 MAX_STORED_LIMITS = 100_000
 
 
-# A time that no ledger reaches.
-NO_END: Microseconds = 2**63 - 1
-
-
 class LimitsChangedError(Exception):
-    """The limits are not those of the ledger `now`, by its time. Look them up and apply the request again."""
-
-    def __init__(self, now: Microseconds) -> None:
-        super().__init__(now)
-        self.now = now
-
-
-class TemporaryLimit(Limit, frozen=True, gc=False, kw_only=True):
-    """A stored limit that holds before `until`, a time of the ledger.
-
-    From then on `then` does, which was stored for good before it, or that of the configuration if that is None.
-    """
-
-    until: Microseconds
-    then: Limit | None = None
-
-
-def phases(limit: Limit | None) -> tuple[Limit | None, ...]:
-    """Return what is stored at a level, now and later."""
-    return (limit, limit.then) if isinstance(limit, TemporaryLimit) else (limit,)
-
-
-def in_force(limit: Limit | None, now: Microseconds) -> Limit | None:
-    """Return what a stored limit says at a time of the ledger; None: that of the configuration holds."""
-    return phases(limit)[-1] if isinstance(limit, TemporaryLimit) and now >= limit.until else limit
-
-
-def lasting_bound(limit: Limit) -> Limit | None:
-    """Return what a stored limit bounds for good: a temporary one that enforces is over some day."""
-    return phases(limit)[-1] if limit.mode is Mode.ENFORCE else limit
-
-
-def ends_at(limits: Iterable[Limit]) -> Microseconds:
-    """Return the time from which one of these limits does not hold any more."""
-    return min((each.until for each in limits if isinstance(each, TemporaryLimit)), default=NO_END)
+    """The limits are not those of the ledger. Look them up and apply the request again."""
 
 
 class StoredLimits(Struct, frozen=True, gc=False):
-    """Stored limits and states of the levels of an account. `version` is that of those of the whole root, 0 if none.
-
-    Some are known to hold only from `since` on, a time of the ledger, at which a temporary limit has ended.
-    """
+    """Stored limits and states of the levels of an account. `version` is that of those of the whole root, 0 if none."""
 
     version: int = 0
     limits: Mapping[Account, Limit] = field(default_factory=dict)
     states: Mapping[Account, AccountState] = field(default_factory=dict)
-    since: Microseconds = 0
-
-    def at(self, now: Microseconds) -> StoredLimits:
-        """Return those that hold at a time of the ledger."""
-        held = ((level, in_force(limit, now)) for level, limit in self.limits.items())
-        ended = [end for limit in self.limits.values() if (end := ends_at((limit,))) <= now]
-        limits = {level: limit for level, limit in held if limit is not None}
-        return replace(self, limits=limits, since=max(ended, default=0))
 
     def applied_to(self, account: Account, levels: tuple[LevelLimit, ...]) -> AppliedLimits:
         """Return what requests of an account with these limited levels are decided by."""
-        end = ends_at(each.limit for each in levels)
         if not self.states:
-            return AppliedLimits(levels, self.version, since=self.since, ends_at=end)
+            return AppliedLimits(levels, self.version)
         path = (account.level(depth) for depth in range(1, account.depth + 1))
         closed = (level for level in path if level in self.states and self.states[level].is_closed)
         own = self.states.get(account)
@@ -91,8 +40,6 @@ class StoredLimits(Struct, frozen=True, gc=False):
             closed=next(closed, None),
             is_moved=own is not None and own.is_over,
             paid_as=first[0].text if first else "",
-            since=self.since,
-            ends_at=end,
         )
 
 
@@ -119,8 +66,7 @@ class AppliedLimits(Struct, frozen=True, gc=False):
     have stored. What an administrator asks of a root otherwise needs none: see NO_LIMITS. `closed` is the widest level
     of the account that is closed; the account itself `is_moved` if that is an earlier name, or one that is forgotten.
     `paid_as` is the first name of an account that was moved: its payments are kept under it. In a region the one level
-    is a `lease`, whose share is the limit. Before `since` and from `ends_at` on, times of the ledger, a level has
-    another limit. A `dry_run` changes nothing, and its answer is without effect.
+    is a `lease`, whose share is the limit. A `dry_run` changes nothing, and its answer is without effect.
     """
 
     levels: tuple[LevelLimit, ...] = ()
@@ -131,13 +77,7 @@ class AppliedLimits(Struct, frozen=True, gc=False):
     is_moved: bool = False
     paid_as: str = ""
     lease: LeaseBounds | None = None
-    since: Microseconds = 0
-    ends_at: Microseconds = NO_END
     dry_run: bool = False
-
-    def hold(self, version: int, now: Microseconds) -> bool:
-        """Return whether these are the limits of a ledger with this version of them, at its time."""
-        return self.version == version and self.since <= now < self.ends_at
 
     def payer(self, account: Account) -> str:
         """Return whose payments count for a request: the account's own, made in windows of its last level with a limit.
@@ -155,14 +95,7 @@ NO_LIMITS = AppliedLimits()
 
 
 def limit_text(limit: Limit) -> str:
-    """Return a limit in one line; no part of it holds a colon, or the semicolons around the end of a temporary one."""
-    if isinstance(limit, TemporaryLimit):
-        then = "" if limit.then is None else limit_text(limit.then)
-        return f"{_limit_text(limit)};{limit.until};{then}"
-    return _limit_text(limit)
-
-
-def _limit_text(limit: Limit) -> str:
+    """Return a limit in one line; no part of it holds a colon."""
     maximum, rule = limit.maximum, limit.window
     amounts = (str(maximum.information), str(maximum.calls))
     return ":".join((*amounts, limit.mode.value, rule.period.value, str(rule.days), rule.zone))
@@ -170,16 +103,6 @@ def _limit_text(limit: Limit) -> str:
 
 def parse_limit(text: str) -> Limit:
     """Return the limit of a text made by `limit_text`."""
-    own, *temporary = text.split(";")
-    limit = _parse_limit(own)
-    if not temporary:
-        return limit
-    until, then = temporary
-    known = (limit.maximum, limit.mode, limit.window)
-    return TemporaryLimit(*known, until=int(until), then=_parse_limit(then) if then else None)
-
-
-def _parse_limit(text: str) -> Limit:
     information, calls, mode, period, days, zone = text.split(":")
     rule = WindowRule(Period(period), zone, int(days))
     return Limit(Cost(int(information), int(calls)), Mode(mode), rule)

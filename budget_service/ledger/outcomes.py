@@ -26,8 +26,6 @@ class Reason(Enum):
     SUM_OVERFLOW = "SUM_OVERFLOW"
     REQUEST_ID_REUSED = "REQUEST_ID_REUSED"
     TOO_MANY_LIMITS = "TOO_MANY_LIMITS"
-    LIMIT_ENDED = "LIMIT_ENDED"
-    NOT_MORE = "NOT_MORE"
     UNIT_UNCHANGED = "UNIT_UNCHANGED"
     CURRENCY_PLANNED = "CURRENCY_PLANNED"
     NO_CURRENCY_PLANNED = "NO_CURRENCY_PLANNED"
@@ -44,10 +42,6 @@ class Reason(Enum):
     ACCOUNT_FORGOTTEN = "ACCOUNT_FORGOTTEN"
     NOTHING_TO_MOVE = "NOTHING_TO_MOVE"
     MOVED_TOO_OFTEN = "MOVED_TOO_OFTEN"
-    TOO_MANY_REQUESTS = "TOO_MANY_REQUESTS"
-    NO_SUCH_REQUEST = "NO_SUCH_REQUEST"
-    OTHER_PERSON_NEEDED = "OTHER_PERSON_NEEDED"
-    LIMIT_CHANGED = "LIMIT_CHANGED"
     LEASE_SPENT = "LEASE_SPENT"
     LEASE_NOT_YOURS = "LEASE_NOT_YOURS"
 
@@ -202,8 +196,7 @@ class Refused(Struct, frozen=True, gc=False):
 class LimitsSet(Struct, frozen=True, gc=False):
     """Limits were changed, or an account was closed, opened or moved.
 
-    `version` is that of the root's limits and states from now on; no others ever have it. 0: nothing was changed yet,
-    for a limit was only asked for, or refused, or another person has to approve it.
+    `version` is that of the root's limits and states from now on; no others ever have it.
     """
 
     version: int

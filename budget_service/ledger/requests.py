@@ -14,7 +14,6 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from budget_service.ledger.digests import digest
 from budget_service.ledger.fingerprints import (
     act_fields,
     cost_fields,
@@ -26,8 +25,6 @@ from budget_service.ledger.leases import lease_part, lease_return
 from budget_service.ledger.limits import limit_text
 from budget_service.ledger.values import Account, Cost, Fingerprint, Hold, Limit, blocks_of
 from budget_service.ledger.windows import Microseconds
-
-ANY_VERSION = -1
 
 
 class Reserve(Struct, frozen=True, gc=False, kw_only=True):
@@ -314,78 +311,10 @@ class ForgetAccount(Struct, frozen=True, gc=False, kw_only=True):
         return fingerprint_of(self.account, ("forget", *act_fields(self.actor, self.reason)))
 
 
-class RequestLimit(Struct, frozen=True, gc=False, kw_only=True):
-    """Ask for another limit of an account. `before` is the one that it has, which is not part of the fingerprint.
-
-    `stated` is what was sent; the `wanted` limit is made of it and of `before`, which may be another one at a retry.
-    `asking` is the account for which somebody asks, which is the account or below it, and not closed. `expired` are
-    accounts of the root whose expired requests are forgotten meanwhile. `known_as` are those who ask by ids and have
-    the actor's name, as of a version of the root's limits; without ids, of any.
-    """
-
-    account: Account
-    request_id: str
-    actor: str
-    asking: Account
-    reason: str
-    stated: tuple[str, ...]
-    before: Limit
-    wanted: Limit
-    expired: tuple[Account, ...] = ()
-    known_as: tuple[str, ...] = ()
-    as_of: int = ANY_VERSION
-
-    @property
-    def id(self) -> str:
-        """Names what is asked for, in 128 bits, and not who asks; a root has a request id once while one waits."""
-        said = (self.account.root, self.request_id, *self.stated, self.reason)
-        return digest(tuple(map(str.encode, said)))[:32]
-
-    def fingerprint(self) -> Fingerprint:
-        """Return a digest of everything the client sent."""
-        return fingerprint_of(self.account, ("request limit", *self.stated, self.reason))
-
-
-class ApproveLimit(Struct, frozen=True, gc=False, kw_only=True):
-    """Approve a request for another limit, `of_two` persons or alone.
-
-    `stored` and `present` are the stored limit and the one in force when that was decided: neither may have changed.
-    `cleared` are those who ask by ids, of whom it is known by their names that they are not the actor.
-    """
-
-    account: Account
-    request_id: str
-    actor: str
-    id: str
-    stored: Limit | None
-    present: Limit | None
-    of_two: bool
-    cleared: tuple[str, ...] = ()
-
-    def fingerprint(self) -> Fingerprint:
-        """Return a digest of everything the administrator sent."""
-        return fingerprint_of(self.account, ("approve limit", self.id, *act_fields(self.actor)))
-
-
-class RefuseLimit(Struct, frozen=True, gc=False, kw_only=True):
-    """Refuse a request for another limit."""
-
-    account: Account
-    request_id: str
-    actor: str
-    id: str
-    reason: str
-
-    def fingerprint(self) -> Fingerprint:
-        """Return a digest of everything the administrator sent."""
-        return fingerprint_of(self.account, ("refuse limit", self.id, *act_fields(self.actor, self.reason)))
-
-
 BudgetRequest: TypeAlias = (
     Reserve | Charge | CancelReservation | WriteOff | Refund | ReportCharge | ReturnLease
 )
 # Requests of an administrator about a root account or an account of it, which need no limits.
 AccountRequest: TypeAlias = CloseAccount | ReopenAccount | MoveAccount | ForgetAccount
-LimitAct: TypeAlias = RequestLimit | ApproveLimit | RefuseLimit
-RootRequest: TypeAlias = SetLimits | ChangeCurrency | ResumeClock | AccountRequest | LimitAct
+RootRequest: TypeAlias = SetLimits | ChangeCurrency | ResumeClock | AccountRequest
 Request: TypeAlias = BudgetRequest | RootRequest

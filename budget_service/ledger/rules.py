@@ -21,7 +21,6 @@ from budget_service.ledger.counting import counting_levels
 from budget_service.ledger.draft import Draft
 from budget_service.ledger.lease_reports import record_report, return_lease
 from budget_service.ledger.leases import is_lease
-from budget_service.ledger.limit_requests import act_on_limit
 from budget_service.ledger.limits import AppliedLimits, LeaseBounds, LimitsChangedError, WouldChangeError
 from budget_service.ledger.outcomes import (
     Answer,
@@ -42,7 +41,6 @@ from budget_service.ledger.requests import (
     CancelReservation,
     ChangeCurrency,
     Charge,
-    LimitAct,
     Refund,
     ReportCharge,
     Request,
@@ -86,7 +84,7 @@ def decide(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Mic
         The answer, and what has to be written before it is given; without an answer, decide again then.
 
     Raises:
-        LimitsChangedError: The root's stored limits have changed since the limits were found, or one has ended.
+        LimitsChangedError: The root's stored limits have changed since the limits were found.
         HistoryNeededError: The snapshot needs the past days too.
         WouldChangeError: This is a dry run, and the request would be granted, or more has to be done first.
     """
@@ -102,12 +100,10 @@ def decide(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Mic
 
 
 def _decision(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Microseconds) -> Decision:
-    if isinstance(request, LimitAct):
-        return act_on_limit(snapshot, request, limits, now)
     if isinstance(request, SetLimits | ResumeClock | AccountRequest):
         return _administer(snapshot, request, limits, now)
-    if not limits.hold(snapshot.root.limits_version, now):
-        raise LimitsChangedError(now)
+    if limits.version != snapshot.root.limits_version:
+        raise LimitsChangedError
     if isinstance(request, ChangeCurrency):
         return change_currency(snapshot, request, limits, now)
     if is_closed_to(request, limits):

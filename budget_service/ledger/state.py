@@ -70,9 +70,7 @@ class EntryKind(Enum):
     by the beginning of its one hold. REFUNDED: what was charged for the release was given back; its cost is taken off
     its holds. LIMIT: the stored limit of the account was changed; `change` has the old and the new one. CLOSE and
     REOPEN: the account was closed, or opened again. MOVE: the account got another name, under which its charges count
-    from then on; `change` has it. FORGET: who the account was is not kept any more. REQUEST: another limit was asked
-    for; `change` has both, and `query_id` the request. APPROVE and REFUSE: the first of two persons has approved it, or
-    it was refused.
+    from then on; `change` has it. FORGET: who the account was is not kept any more.
     """
 
     SETTLED = "settled"
@@ -87,14 +85,6 @@ class EntryKind(Enum):
     REOPEN = "reopen"
     MOVE = "move"
     FORGET = "forget"
-    REQUEST = "request"
-    APPROVE = "approve"
-    REFUSE = "refuse"
-
-    @property
-    def is_of_limit(self) -> bool:
-        """Return whether the entry's `change` is one of a limit, made or asked for."""
-        return self in (EntryKind.LIMIT, EntryKind.REQUEST, EntryKind.APPROVE, EntryKind.REFUSE)
 
     @property
     def is_charge(self) -> bool:

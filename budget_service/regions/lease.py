@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from budget_service.ledger.digests import digest
-from budget_service.ledger.limits import AppliedLimits, LeaseBounds, ends_at
+from budget_service.ledger.limits import AppliedLimits, LeaseBounds
 from budget_service.ledger.outcomes import LevelStatus
 from budget_service.ledger.values import MAX_AMOUNT, NOTHING, Account, Cost, LevelLimit, Limit, Mode, Unit
 from budget_service.ledger.windows import SECOND, Microseconds, Period, WindowRule
@@ -188,10 +188,9 @@ def share_of(
 def end_of(rules: tuple[LevelLimit, ...], now: Microseconds, terms: LendingTerms) -> Microseconds:
     """Return when a lease ends that is granted now.
 
-    It outlives no day and no temporary limit of its levels by more than a reservation may.
+    It outlives no day of its levels by more than a reservation may.
     """
-    days = [each.limit.window.around(now).day.end for each in rules]
-    last = min(*days, ends_at(each.limit for each in rules))
+    last = min(each.limit.window.around(now).day.end for each in rules)
     return min(now + terms.length, max(last, now + MAX_OUTLIVING))
 
 

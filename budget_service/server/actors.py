@@ -7,25 +7,26 @@ import pwd
 from urllib.parse import quote
 
 from budget_service.ledger.ignorable import has_ignorable
-from budget_service.ledger.limit_requests import UNAUTHENTICATED
 from budget_service.server.request_runner import Context
 from budget_service.server.rpc_errors import RefusalError, caller_unnamed, token_refused
 from gris_serving.authorisation import Role
 from gris_serving.security import Security
 from gris_serving.tokens import TokenError
 
+UNAUTHENTICATED = "unauthenticated"
+"""Who calls a service that asks nobody who they are. No name that is authenticated has no kind before it."""
 MOST_CHARACTERS = 256
 """The longest name of an administrator: of a certificate, or of a token's subject with its kind."""
 
 
-def actor_of(security: Security, context: Context, role: Role | None = Role.ADMIN) -> str:
-    """Return the names by which a caller has a role, or all of its names if that is None, separated by spaces.
+def actor_of(security: Security, context: Context) -> str:
+    """Return the names by which a caller is an administrator, separated by spaces.
 
     Raises:
         RefusalError: Its token does not say whose it is, or is not accepted any more.
     """
     try:
-        names = security.names(context, role)
+        names = security.names(context, Role.ADMIN)
     except TokenError as error:
         raise RefusalError(token_refused(str(error))) from None
     if names is None:

@@ -20,7 +20,6 @@ from budget_service.ledger.requests import (
     ForgetAccount,
     MoveAccount,
     Refund,
-    RefuseLimit,
     ReopenAccount,
     ResumeClock,
     SetLimits,
@@ -65,9 +64,6 @@ _KINDS = {
     EntryKind.REOPEN: pb.CHARGE_KIND_REOPEN,
     EntryKind.MOVE: pb.CHARGE_KIND_MOVE,
     EntryKind.FORGET: pb.CHARGE_KIND_FORGET,
-    EntryKind.REQUEST: pb.CHARGE_KIND_REQUEST,
-    EntryKind.APPROVE: pb.CHARGE_KIND_APPROVE,
-    EntryKind.REFUSE: pb.CHARGE_KIND_REFUSE,
 }
 
 
@@ -226,17 +222,6 @@ def parse_move(message: pb.MoveAccountRequest, sender: Administrator) -> MoveAcc
     )
 
 
-def parse_refuse(message: pb.RefuseLimitRequest, actor: str) -> RefuseLimit:
-    """Return the request, or raise InvalidFieldError."""
-    return RefuseLimit(
-        account=parse_account(message.account),
-        request_id=parse_id(message.request_id, "request_id"),
-        actor=actor,
-        id=parse_id(message.id, "id"),
-        reason=parse_reason(message.reason),
-    )
-
-
 def parse_root(message: budget_pb2.Account) -> Account:
     """Return a root account, or raise InvalidFieldError."""
     account = parse_account(message)
@@ -294,7 +279,7 @@ def status_message(settings: LiveSettings) -> pb.GetStatusResponse:
 
 def entry_message(entry: JournalEntry, position: str) -> pb.ChargeEntry:
     """Return an entry of the journal as a message."""
-    before, after = parse_change(entry.change) if entry.kind.is_of_limit else (None, None)
+    before, after = parse_change(entry.change) if entry.kind is EntryKind.LIMIT else (None, None)
     blocks = blocks_of(entry.holds)
     target = Account.of_text(entry.change) if entry.kind is EntryKind.MOVE else None
     return pb.ChargeEntry(

@@ -14,7 +14,7 @@ from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc
 
 from budget_service.ledger.ignorable import PROBLEM, first_ignorable
-from budget_service.ledger.limits import NO_LIMITS, TemporaryLimit, lasting_bound, phases
+from budget_service.ledger.limits import NO_LIMITS
 from budget_service.ledger.outcomes import Answer, Cancelled, ClockResumed, CurrencyChanged, LimitsSet
 from budget_service.ledger.requests import AccountRequest
 from budget_service.ledger.requests import SetLimits as ChangedLimits
@@ -25,7 +25,6 @@ from budget_service.server.account_changes import forget_account, require_known
 from budget_service.server.checkpointing import Checkpointing, note_backup
 from budget_service.server.damage import reading_ledger
 from budget_service.server.limit_cache import LimitCache
-from budget_service.server.limit_requests import Requesting
 from budget_service.server.messages import parse_account
 from budget_service.server.refunds import with_charge
 from budget_service.server.request_runner import Context, RequestRunner
@@ -130,52 +129,9 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         for number, index in unseen.items():
             if request.changes[number][0] not in stored:
                 raise InvalidFieldError(f"changes[{number}].path[{index}]", PROBLEM)
-        # Patterns that are unbounded already must not block other changes. What a temporary limit bounds is not bounded
-        # after it.
-        bounds = ((level, lasting_bound(limit)) for level, limit in stored.items())
-        lasting = {level: limit for level, limit in bounds if limit is not None}
-        afterwards = {
-            level: phases(stored.get(level))[-1] if isinstance(limit, TemporaryLimit) else limit
-            for level, limit in changes.items()
-        }
-        opened = configuration.pattern_opened_by(changes, lasting) or configuration.pattern_opened_by(
-            afterwards, lasting
-        )
-        if opened is not None:
+        # Patterns that are unbounded already must not block other changes.
+        if (opened := configuration.pattern_opened_by(changes, stored)) is not None:
             raise rpc_errors.RefusalError(rpc_errors.accounts_without_end(opened))
-
-    @property
-    def _requesting(self) -> Requesting:
-        return Requesting(self._store, self._settings.current.configuration)
-
-    @_reading
-    async def ListLimitRequests(
-        self, message: pb.ListLimitRequestsRequest, context: Context
-    ) -> pb.ListLimitRequestsResponse:
-        """List requests for other limits."""
-        return await self._requesting.page(message, await self._roots_of(message))
-
-    @_changing
-    async def ApproveLimit(
-        self, message: pb.ApproveLimitRequest, context: Context
-    ) -> pb.ApproveLimitResponse:
-        """Approve a request for another limit."""
-        actor = self._actor_of(context)
-        now = (await self._limits.read(parse_account(message.account))).time
-        request, change = await self._requesting.approving(message, actor, now)
-        if change is not None:
-            await self._require_sound(change)
-        answer = await self._store.apply(request, NO_LIMITS)
-        outcome = success(answer, LimitsSet, request)
-        return pb.ApproveLimitResponse(version=outcome.version, replayed=answer.replayed)
-
-    @_changing
-    async def RefuseLimit(self, message: pb.RefuseLimitRequest, context: Context) -> pb.RefuseLimitResponse:
-        """Refuse a request for another limit."""
-        request = messages.parse_refuse(message, self._actor_of(context))
-        answer = await self._store.apply(request, NO_LIMITS)
-        success(answer, LimitsSet, request)
-        return pb.RefuseLimitResponse(replayed=answer.replayed)
 
     async def BackUpLedger(
         self, request: pb.BackUpLedgerRequest, context: Context
@@ -295,7 +251,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
             accounts=len(usage.spent), curves=[messages.curve_message(each) for each in curves]
         )
 
-    async def _roots_of(self, message: pb.ListLimitRequestsRequest | pb.VerifyLedgerRequest) -> list[str]:
+    async def _roots_of(self, message: pb.VerifyLedgerRequest) -> list[str]:
         """Return the root account of a message, or all; raise InvalidFieldError."""
         if message.HasField("account"):
             return [messages.parse_root(message.account).root]

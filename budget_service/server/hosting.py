@@ -85,12 +85,9 @@ OPTIONS = (
     *handshake_options(),
 )
 
-_SPEND = ("ReserveBudget", "UpdateBudget", "ReleaseReservation", "RequestLimit")
+_SPEND = ("ReserveBudget", "UpdateBudget", "ReleaseReservation")
 _ADMIN = (
     "SetLimits",
-    "ListLimitRequests",
-    "ApproveLimit",
-    "RefuseLimit",
     "ListCharges",
     "GetUsageReport",
     "VerifyLedger",
@@ -209,15 +206,11 @@ async def serving(
     calls = RequestRunner(detector, tuning)
     instrumented = instrumentation.before(server, recorders, ordinary_reasons=ORDINARY_REASONS)
     service: BudgetService
-    # Who asks by one of its names must not approve by another.
-    asker_of = partial(actor_of, security, role=None)
     if region is not None:
-        service = RegionalBudgetService(
-            region.maintenance, region.home, settings, calls, tuning, asker_of=asker_of
-        )
+        service = RegionalBudgetService(region.maintenance, region.home, settings, calls, tuning)
     else:
         named = _named(store, detector).store
-        service = BudgetService(named, settings, calls, tuning, asker_of=asker_of)
+        service = BudgetService(named, settings, calls, tuning)
         lending = _lending(service, settings, calls, security, lending_counts)
         regions_pb2_grpc.add_RegionServiceServicer_to_server(lending, instrumented)
     budget_pb2_grpc.add_BudgetServiceServicer_to_server(service, instrumented)

@@ -1,19 +1,18 @@
 """The limits that apply to an account: those stored in the ledger, before those of the configuration.
 
 They are cached for the next request of the account and may be out of date. The ledger refuses to decide by limits that
-have changed since, or of which one has ended by its time; then they are looked up again.
+have changed since; then they are looked up again.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
 from budget_service.configuration.budget_file import AccountUnknownError
 from budget_service.ledger.account_statement import AccountStatement
-from budget_service.ledger.limits import NO_END, AppliedLimits, LimitsChangedError, StoredLimits, ends_at
+from budget_service.ledger.limits import AppliedLimits, LimitsChangedError, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.requests import (
     CancelReservation,
@@ -25,7 +24,7 @@ from budget_service.ledger.requests import (
     ReturnLease,
 )
 from budget_service.ledger.values import NOTHING, Account, LevelLimit, Limit, Mode
-from budget_service.ledger.windows import Microseconds, Period, WindowRule
+from budget_service.ledger.windows import Period, WindowRule
 from budget_service.server.settings import LiveSettings
 from budget_service.stores.interface import Store, StoreUnavailableError
 
@@ -35,11 +34,6 @@ MAX_ATTEMPTS = 5
 
 # What accounts are asked for; a restored ledger is written off without the cache.
 CachedRequest: TypeAlias = Reserve | Charge | CancelReservation | Refund | ReportCharge | ReturnLease
-
-
-def _ends_of(limits: AppliedLimits) -> Mapping[int, Microseconds]:
-    found = ((each.level.depth, ends_at((each.limit,))) for each in limits.levels)
-    return {depth: end for depth, end in found if end < NO_END}
 
 
 PLACEHOLDER_LIMIT = Limit(NOTHING, Mode.ENFORCE, WindowRule(Period.NEVER, "UTC"))
@@ -97,8 +91,8 @@ class LimitCache:
         for _ in range(MAX_ATTEMPTS):
             try:
                 return await self._store.apply(request, limits)
-            except LimitsChangedError as error:
-                limits = await self._look_up(request.account, error.now)
+            except LimitsChangedError:
+                limits = await self._look_up(request.account)
         raise StoreUnavailableError("the limits of this root are being changed without pause")
 
     async def read(self, account: Account) -> AccountStatement:
@@ -110,9 +104,9 @@ class LimitCache:
         for _ in range(MAX_ATTEMPTS):
             found = self._kept(account) or await self._look_up(account)
             statement = await self._store.read(account, found.levels)
-            if found.hold(statement.limits_version, statement.time):
-                return replace(statement, closed=found.closed, ends=_ends_of(found))
-            await self._look_up(account, statement.time)
+            if found.version == statement.limits_version:
+                return replace(statement, closed=found.closed)
+            await self._look_up(account)
         raise StoreUnavailableError("the limits of this root are being changed without pause")
 
     async def apply_anyway(self, request: CachedRequest) -> Answer:
@@ -139,17 +133,13 @@ class LimitCache:
             AccountUnknownError: The root has no limit.
         """
         root = request.account.root
-        now = 0
         for _ in range(MAX_ATTEMPTS):
-            stored = (await self._store.all_limits(root)).at(now)
+            stored = await self._store.all_limits(root)
             rules = self._settings.current.configuration.rules_of(root, stored.limits)
-            limits = AppliedLimits(
-                (), stored.version, rules, since=stored.since, ends_at=ends_at(stored.limits.values())
-            )
             try:
-                return await self._store.apply(request, limits)
-            except LimitsChangedError as error:
-                now = error.now
+                return await self._store.apply(request, AppliedLimits((), stored.version, rules))
+            except LimitsChangedError:
+                continue
         raise StoreUnavailableError("the limits of this root are being changed without pause")
 
     def _kept(self, account: Account) -> AppliedLimits | None:
@@ -166,10 +156,9 @@ class LimitCache:
         except AccountUnknownError:
             return None
 
-    async def _look_up(self, account: Account, now: Microseconds = 0) -> AppliedLimits:
-        """Return the limits of an account `now` or later: if one ends before, the ledger decides nothing by it."""
+    async def _look_up(self, account: Account) -> AppliedLimits:
         self._found.pop(account, None)
-        return self._keep(account, (await self._store.limits(account)).at(now))
+        return self._keep(account, await self._store.limits(account))
 
     def _keep(self, account: Account, stored: StoredLimits) -> AppliedLimits:
         levels = self._configuration.limits_of(account, stored.limits)

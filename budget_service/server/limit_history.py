@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from budget_service.ledger.limits import NO_END, TemporaryLimit, in_force, parse_change
+from budget_service.ledger.limits import parse_change
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, Cost, Limit, Mode
 from budget_service.ledger.windows import Microseconds, Period
@@ -27,7 +27,7 @@ class LimitHistory:
     changes: tuple[JournalEntry, ...] = ()
     first_charge: Microseconds | None = None
 
-    def largest(self, present: Limit, configured: Configured, stored: Limit | None = None) -> Cost | None:
+    def largest(self, present: Limit, configured: Configured) -> Cost | None:
         """Return the largest limit that counts, unit by unit; None if the level had no limit that was enforced.
 
         A limit of the configuration is taken for what it always was: its changes are in no journal. One with windows of
@@ -36,10 +36,8 @@ class LimitHistory:
         Args:
             present: The limit that is enforced now.
             configured: Says which limit is in force where none is stored.
-            stored: The limit that is stored now, which may be temporary, and over.
         """
-        known = [*self._earlier(configured), *_ended(stored, NO_END)]
-        earlier = [limit for limit, until in known if self._counts(limit, until)]
+        earlier = [limit for limit, until in self._earlier(configured) if self._counts(limit, until)]
         enforced = [limit.maximum for limit in earlier if limit is not None and _bounds(limit, present)]
         if len(enforced) < len(earlier):
             return None
@@ -49,8 +47,7 @@ class LimitHistory:
     def _earlier(self, configured: Configured) -> Iterator[tuple[Limit | None, Microseconds]]:
         for entry in self.changes:
             before, _ = parse_change(entry.change)
-            yield from _ended(before, entry.time)
-            yield in_force(before, entry.time) or configured(entry.account), entry.time
+            yield before or configured(entry.account), entry.time
 
     def _counts(self, limit: Limit | None, until: Microseconds) -> bool:
         if self.first_charge is None:
@@ -59,12 +56,6 @@ class LimitHistory:
         # A charge may have been admitted as long before as a reservation lasts. For a level that has just got its first
         # limit that says nothing: it is nearly always so, and what was held then is counted against the limit.
         return until > self.first_charge - (LONGEST_TTL if is_bounded else 0)
-
-
-def _ended(limit: Limit | None, by: Microseconds) -> Iterator[tuple[Limit, Microseconds]]:
-    """Give a temporary limit that may have ended by some time, with that end: no entry has it."""
-    if isinstance(limit, TemporaryLimit) and limit.until <= by:
-        yield limit, limit.until
 
 
 def _bounds(limit: Limit, present: Limit) -> bool:

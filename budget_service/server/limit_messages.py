@@ -6,7 +6,6 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import budget_pb2
 
-from budget_service.ledger.limits import TemporaryLimit
 from budget_service.ledger.values import Cost, InvalidFieldError, Limit, Mode
 from budget_service.ledger.windows import (
     MAX_SLIDING_DAYS,
@@ -17,7 +16,6 @@ from budget_service.ledger.windows import (
     WindowRule,
     zones,
 )
-from budget_service.server.responses import timestamp
 
 _MODES = {budget_pb2.MODE_ENFORCE: Mode.ENFORCE, budget_pb2.MODE_TRACK: Mode.TRACK}
 _PERIODS = {
@@ -33,10 +31,7 @@ def parse_limit_message(message: pb.Limit, field: str) -> Limit:
     """Return a limit, or raise InvalidFieldError."""
     if message.mode not in _MODES:
         raise InvalidFieldError(f"{field}.mode", "must be MODE_ENFORCE or MODE_TRACK")
-    known = (_cost(message, field), _MODES[message.mode], _rule(message, field))
-    if not message.HasField("until"):
-        return Limit(*known)
-    return TemporaryLimit(*known, until=parse_time(message.until, f"{field}.until"))
+    return Limit(_cost(message, field), _MODES[message.mode], _rule(message, field))
 
 
 def _cost(message: pb.Limit, field: str) -> Cost:
@@ -56,7 +51,6 @@ def limit_message(limit: Limit) -> pb.Limit:
         period=next(sent for sent, period in _PERIODS.items() if period is rule.period),
         sliding_days=rule.days,
         zone=rule.zone,
-        until=timestamp(limit.until) if isinstance(limit, TemporaryLimit) else None,
     )
 
 

@@ -25,8 +25,6 @@ _REFUSALS = {"BUDGET_EXHAUSTED": "refused", "BUDGET_HELD": "held"}
 # What administrators do to accounts, by method.
 _ACTS = {
     "SetLimits": "set_limits",
-    "ApproveLimit": "approve_limit",
-    "RefuseLimit": "refuse_limit",
     "RefundCharge": "refund",
     "CloseAccount": "close",
     "ReopenAccount": "reopen",
@@ -52,8 +50,8 @@ class LedgerMetrics:
         )
         self._acts = Counter(
             "gris_budget_administrator_acts",
-            "What administrators asked for, by act (set_limits, approve_limit, refuse_limit, refund, close, reopen, "
-            "move, forget) and by what became of it: "
+            "What administrators asked for, by act (set_limits, refund, close, reopen, move, forget) "
+            "and by what became of it: "
             "done, refused (for whatever reason), replayed (a repeat without an effect).",
             ("act", "outcome"),
             registry=registry,

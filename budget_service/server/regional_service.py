@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TypeAlias, TypeVar
-from urllib.parse import unquote
 
 from google.protobuf.message import Message
 from gris_api.budget.v1 import budget_pb2 as pb
 
 from budget_service.ledger.account_statement import AccountStatement
-from budget_service.ledger.limit_requests import UNAUTHENTICATED
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.requests import CancelReservation, Charge, Reserve
 from budget_service.ledger.values import Account, Cost
@@ -19,7 +16,7 @@ from budget_service.regions.messages import HomeRefusedError, HomeUnavailableErr
 from budget_service.regions.region import Region
 from budget_service.server import messages, rpc_errors
 from budget_service.server.home_client import Caller, HomeStatusError
-from budget_service.server.request_runner import Context, RequestRunner
+from budget_service.server.request_runner import RequestRunner
 from budget_service.server.service import BudgetService
 from budget_service.server.settings import LiveSettings
 from budget_service.tuning import Tuning
@@ -83,12 +80,10 @@ class RegionalBudgetService(BudgetService):
         settings: LiveSettings,
         calls: RequestRunner,
         tuning: Tuning,
-        *,
-        asker_of: Callable[[Context], str] = lambda _: UNAUTHENTICATED,
     ) -> None:
         region = maintenance.region
         limits = RegionalLimits(region)
-        super().__init__(region.store, settings, calls, tuning, limits=limits, asker_of=asker_of)
+        super().__init__(region.store, settings, calls, tuning, limits=limits)
         self._region = region
         self._maintenance = maintenance
         self._home = home
@@ -120,23 +115,6 @@ class RegionalBudgetService(BudgetService):
     async def id_of_charged(self, account: Account) -> str:
         """Return what an account stands under at the home: the region's own ledger has other ids."""
         return self._region.account_id(account)
-
-    async def _request_limit(
-        self, message: pb.RequestLimitRequest, context: Context
-    ) -> pb.RequestLimitResponse:
-        messages.parse_account(message.account)
-        # The home knows this region alone, and not who asks it.
-        asked = pb.RequestLimitRequest()
-        asked.CopyFrom(message)
-        if (asker := self._asker_of(context)) != UNAUTHENTICATED:
-            # The home escapes names itself.
-            asked.asked_by.extend(map(unquote, asker.split()))
-        try:
-            return await self._home.call("RequestLimit", asked, pb.RequestLimitResponse)
-        except HomeUnavailableError:
-            raise rpc_errors.RefusalError(rpc_errors.outcome_unknown()) from None
-        except HomeStatusError as error:
-            raise rpc_errors.RefusalError(error.status) from None
 
     async def _reserve(self, message: pb.ReserveBudgetRequest) -> pb.ReserveBudgetResponse:
         try:

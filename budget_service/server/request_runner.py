@@ -36,7 +36,6 @@ OfAccount: TypeAlias = (
     | pb.UpdateBudgetRequest
     | pb.ReleaseReservationRequest
     | pb.GetBudgetRequest
-    | pb.RequestLimitRequest
 )
 
 # Clients of gRPC retry UNAVAILABLE within milliseconds by themselves, if they are set up so; not with this trailer.

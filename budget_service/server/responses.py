@@ -116,8 +116,6 @@ def budget_message(found: AccountStatement, account: Account) -> pb.GetBudgetRes
         level = message.levels.add()
         level.remaining_of_blocks.extend(_remaining_of(paid, account, currency.unit_id))
         LevelMessageBuilder(level).fill(each, account, currency.unit_id)
-        if (end := found.ends.get(each.depth)) is not None:
-            level.limit_until.CopyFrom(timestamp(end))
         # What counts since before the present currency began is of the one before: see `Draft`.
         level.previous_currency = each.window.start < currency.since
     if found.ahead:

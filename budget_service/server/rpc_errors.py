@@ -4,7 +4,7 @@ RESOURCE_EXHAUSTED   BUDGET_EXHAUSTED                     and QuotaFailure; Retr
 NOT_FOUND            ACCOUNT_UNKNOWN
 INVALID_ARGUMENT     INVALID_FIELD, REQUEST_ID_REUSED, COST_ABOVE_RESERVATION, QUERY_MISMATCH, BLOCKS_MISMATCH,
                      SUM_OVERFLOW                         and BadRequest naming the field
-FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY_LIMITS, LIMIT_ENDED, UNIT_UNCHANGED,
+FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY_LIMITS, UNIT_UNCHANGED,
                      CURRENCY_PLANNED, NO_CURRENCY_PLANNED, WINDOW_NEVER_ENDS, CLOCKS_DISAGREE,
                      CLOCK_NOT_BEHIND, LEDGER_DIFFERS, NO_ARCHIVE, ARCHIVE_MISSING, ARCHIVE_UNWRITABLE, NOT_PAID,
                      NO_BACKUPS, BACKUP_UNWRITABLE,
@@ -12,8 +12,7 @@ FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY
                      ACCOUNT_NOT_CLOSED, ACCOUNT_MOVED, TARGET_USED, HAS_ACCOUNTS_BELOW, STILL_COUNTS,
                      ACCOUNT_FORGOTTEN, NOTHING_TO_MOVE,
                      MOVED_TOO_OFTEN, LEASE_SPENT, LEASE_NOT_YOURS, NOT_LENDING, REGION_TAKEN,
-                     CHARGED_IN_REGION, NOT_MORE, TOO_MANY_REQUESTS, NO_SUCH_REQUEST, OTHER_PERSON_NEEDED,
-                     LIMIT_CHANGED
+                     CHARGED_IN_REGION
 PERMISSION_DENIED    TICKET_NOT_AUTHENTIC, ROLE_MISSING (another region's name)
 UNAUTHENTICATED      CALLER_UNNAMED, TOKEN_REFUSED
 DATA_LOSS            LEDGER_DAMAGED (administrators only; others get STORE_UNAVAILABLE)
@@ -33,7 +32,6 @@ from google.rpc import code_pb2
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, QuotaFailure, RetryInfo
 from google.rpc.status_pb2 import Status
 
-from budget_service.ledger.limit_requests import MOST_OF_ACCOUNT, MOST_OF_ASKER, MOST_OF_ROOT
 from budget_service.ledger.outcomes import Exhausted, Held, Reason, Refused, Shortfall
 from budget_service.ledger.values import Account, InvalidFieldError
 from budget_service.ledger.windows import SECOND, Microseconds, datetime_of
@@ -65,8 +63,6 @@ _PRECONDITIONS: Mapping[Reason, str] = {
     Reason.TOO_MANY_LIMITS: (
         "the root has as many stored limits and closed or moved accounts as it may have: remove some limits first"
     ),
-    Reason.LIMIT_ENDED: "the time until when a limit should hold is over, by the ledger's time",
-    Reason.NOT_MORE: "the limit is that high already, in both units: nothing is asked for",
     Reason.ACCOUNT_CLOSED: "the account, or a level above it, is closed",
     Reason.ACCOUNT_NOT_CLOSED: "the account is not closed itself",
     Reason.ACCOUNT_MOVED: "the account has another name by now; this one stays closed",
@@ -82,14 +78,6 @@ _PRECONDITIONS: Mapping[Reason, str] = {
     Reason.NOTHING_TO_MOVE: "the account was never used, and has no limit of its own in the ledger",
     Reason.TOO_MANY_BLOCKS: "the root has as many blocks as it may have",
     Reason.MOVED_TOO_OFTEN: "the account has had as many names as it may have",
-    Reason.TOO_MANY_REQUESTS: (
-        f"there are as many requests for another limit as may wait: of one caller 1 at a level and {MOST_OF_ASKER} in "
-        f"a root account, of everybody {MOST_OF_ACCOUNT} at a level and {MOST_OF_ROOT} in a root account; an "
-        "administrator decides them"
-    ),
-    Reason.NO_SUCH_REQUEST: "no such request waits for a decision: it was decided, has expired, or never was",
-    Reason.OTHER_PERSON_NEEDED: "another person has to approve this: not who asked, nor who has approved it already",
-    Reason.LIMIT_CHANGED: "the limit is not that of when the request was made any more: refuse it, and ask again",
     Reason.LEASE_SPENT: "the region's share of the budget does not hold this: the home ledger has to be asked",
     Reason.LEASE_NOT_YOURS: "the lease is another region's",
 }

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Protocol, TypeVar
 
@@ -16,8 +16,6 @@ from msgspec import structs
 
 from budget_service.configuration.budget_file import Expired
 from budget_service.ledger.account_statement import AccountStatement, check
-from budget_service.ledger.limit_requests import UNAUTHENTICATED
-from budget_service.ledger.limits import NO_LIMITS, in_force
 from budget_service.ledger.outcomes import (
     Answer,
     Cancelled,
@@ -35,7 +33,6 @@ from budget_service.ledger.requests import CancelReservation, Charge, Request, R
 from budget_service.ledger.values import Account, Cost, Mode, parse_blocks
 from budget_service.server import messages, responses, rpc_errors
 from budget_service.server.limit_cache import LimitCache
-from budget_service.server.limit_requests import Requesting
 from budget_service.server.policy_statements import (
     ArchivedStatementsError,
     TooManyStatementsError,
@@ -86,13 +83,11 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         tuning: Tuning,
         *,
         limits: Limits | None = None,
-        asker_of: Callable[[Context], str] = lambda _: UNAUTHENTICATED,
     ) -> None:
         self._store = store
         self._settings = settings
         self._limits = limits or LimitCache(store, settings)
         self._runner = calls
-        self._asker_of = asker_of
         self._tuning = tuning
         self._reads = asyncio.Semaphore(tuning.statement_readers)
         self._charge_response_builders = responses.ChargeResponseBuilders()
@@ -135,29 +130,6 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
     async def GetBudget(self, request: pb.GetBudgetRequest, context: Context) -> pb.GetBudgetResponse:
         """Return the state of a budget."""
         return await self._runner.answer(self._get(request), context, request)
-
-    async def RequestLimit(
-        self, request: pb.RequestLimitRequest, context: Context
-    ) -> pb.RequestLimitResponse:
-        """Ask administrators for another limit."""
-        return await self._runner.answer(self._request_limit(request, context), context, request)
-
-    async def _request_limit(
-        self, message: pb.RequestLimitRequest, context: Context
-    ) -> pb.RequestLimitResponse:
-        account, asker = messages.parse_account(message.account), self._asker_of(context)
-        # Of callers who show no names nobody can tell who approves their own request.
-        names = [] if asker == UNAUTHENTICATED else asker.split()
-        statement = await self._limits.read(account)
-        if statement.closed is not None:
-            raise rpc_errors.RefusalError(rpc_errors.refused(Refused(Reason.ACCOUNT_CLOSED)))
-        requesting = Requesting(self._store, self._settings.current.configuration)
-        # It may count the requests of a whole root.
-        async with self._reader_slot():
-            request = await requesting.asked(message, names, statement.time)
-        answer = await self._store.apply(request, NO_LIMITS)
-        success(answer, LimitsSet, request)
-        return pb.RequestLimitResponse(id=request.id, replayed=answer.replayed)
 
     async def _check(self, request: pb.CheckBudgetRequest) -> pb.CheckBudgetResponse:
         account = messages.parse_account(request.account)
@@ -267,13 +239,12 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         counts_worst = configuration.counts_worst_cases
         for level, status in zip(message.levels, found.levels, strict=True):
             depth = len(level.path)
-            limit = stored.get(account.level(depth))
-            present = in_force(limit, found.time) or configuration.limit_of(account.level(depth))
+            present = stored.get(account.level(depth)) or configuration.limit_of(account.level(depth))
             if status.mode is not Mode.TRACK:
                 history = found_statements[depth].limits
                 largest = None
                 if present is not None:
-                    largest = history.largest(present, configuration.limit_of, limit)
+                    largest = history.largest(present, configuration.limit_of)
                 _add_largest_limit(level, largest)
             level.policy_statements.extend(found_statements[depth].statements)
             # The configuration applies to future charges, the journal holds the present ones.

@@ -6,10 +6,8 @@ verify, archive or export it, reads the store below, which knows ids alone.
 
 from __future__ import annotations
 
-import asyncio
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, TypeAlias, cast
@@ -17,25 +15,18 @@ from typing import Any, TypeAlias, cast
 from msgspec import structs
 
 from budget_service.ledger.account_statement import AccountStatement
-from budget_service.ledger.account_states import UNTOUCHED
-from budget_service.ledger.limit_requests import UNAUTHENTICATED
 from budget_service.ledger.limits import (
-    NO_LIMITS,
     AppliedLimits,
-    LimitsChangedError,
     StoredLimits,
     WouldChangeError,
 )
 from budget_service.ledger.outcomes import Answer, Reason, Refused, Reserved
-from budget_service.ledger.pseudonyms import PERSON, NameRow, ids_in, with_persons
+from budget_service.ledger.pseudonyms import NameRow
 from budget_service.ledger.requests import (
-    ApproveLimit,
     CancelReservation,
     Refund,
-    RefuseLimit,
     ReopenAccount,
     Request,
-    RequestLimit,
     ReturnLease,
 )
 from budget_service.ledger.state import JournalEntry
@@ -47,7 +38,6 @@ from budget_service.stores.interface import (
     MatchingEntries,
     OutcomeUnknownError,
     Store,
-    StoreError,
     StoreUnavailableError,
 )
 from budget_service.stores.names import Names, pages
@@ -56,23 +46,18 @@ from budget_service.stores.renaming import (
     accounts_of,
     entry_with_names,
     levels_in,
-    persons_in,
     request_by_ids,
     state_with_names,
 )
 
 KNOWN_ACCOUNTS = 50_000
 MAX_ATTEMPTS = 5
-# Other processes ask at the same time.
-MOST_ASKING = 16
 # What is about something that nobody can have of whom the ledger has not heard, and the answer then.
 _ENDING: Mapping[type[Request], Reason] = {
     CancelReservation: Reason.RESERVATION_OVER,
     ReturnLease: Reason.RESERVATION_OVER,
     Refund: Reason.NOT_PAID,
     ReopenAccount: Reason.ACCOUNT_NOT_CLOSED,
-    ApproveLimit: Reason.NO_SUCH_REQUEST,
-    RefuseLimit: Reason.NO_SUCH_REQUEST,
 }
 
 _Entry: TypeAlias = tuple[str, JournalEntry]
@@ -97,8 +82,6 @@ class NamedStore(Names):
     def __init__(self, ledger: Store) -> None:
         super().__init__(ledger)
         self._known: OrderedDict[Account, _Known] = OrderedDict()
-        # Each request for a limit is as of a version of its root's limits, and makes another one.
-        self._asking: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     @property
     def store(self) -> Store:
@@ -126,14 +109,6 @@ class NamedStore(Names):
             return found
         levels, by_ids = found
         renamed = request_by_ids(request, levels)
-        if isinstance(renamed, RequestLimit):
-            async with self._asking[request.account.root]:
-                return await self._ask(renamed)
-        if isinstance(renamed, ApproveLimit):
-            (_, waiting), own = await self._waiting(renamed.account), {*renamed.actor.split()}
-            others = [each for each, names in waiting.items() if not ids_in(names)]
-            cleared = [each for each in others if own.isdisjoint(waiting[each].split())]
-            renamed = structs.replace(renamed, cleared=tuple(cleared))
         answer = await self.ledger.apply(renamed, by_ids)
         outcome = answer.outcome
         if outcome == Refused(Reason.REQUEST_ID_REUSED):
@@ -169,43 +144,6 @@ class NamedStore(Names):
             if answer is None:
                 return await self._of_request(request, limits, adds=True)
         raise StoreUnavailableError("names of this account come and go without pause")
-
-    async def _ask(self, request: RequestLimit) -> Answer:
-        """Ask for another limit as a person who has not asked for one of this level under another account.
-
-        The level is by ids, and who asks by names.
-        """
-        is_kept = is_granted = False
-        was_known = request.asking.depth > 1 and bool(await self.rows_of((request.asking,)))
-        try:
-            for _ in range(MOST_ASKING):
-                version, waiting = await self._waiting(request.account)
-                same = tuple([each for each, names in waiting.items() if names == request.actor])
-                asking = (await self.levels_of((request.asking,)))[request.asking]
-                asked = structs.replace(request, asking=asking, known_as=same, as_of=version)
-                try:
-                    answer = await self._dry_run(asked, NO_LIMITS)
-                    if answer is None:
-                        is_kept = True
-                        actor = await self._asker(request.actor, request.asking)
-                        answer = await self.ledger.apply(structs.replace(asked, actor=actor), NO_LIMITS)
-                except LimitsChangedError:
-                    continue
-                is_granted = not isinstance(answer.outcome, Refused)
-                return answer
-        finally:
-            if was_known and is_kept and not is_granted:
-                # The caller may leave, and the account be forgotten, at any moment.
-                await asyncio.shield(self._drop_forgotten(request.asking))
-        raise StoreUnavailableError("the limits of this root are being changed without pause")
-
-    async def _drop_forgotten(self, asking: Account) -> None:
-        """Remove persons who came into the ledger while the account that they ask for was forgotten."""
-        with suppress(StoreError):
-            if not await self.rows_of((asking,)):
-                states = (await self.ledger.all_limits(asking.root)).states.values()
-                asked = (each.asked_by for state in states for each in state.requests)
-                await self.drop_persons(asking, but={id_ for each in asked for id_ in ids_in(each)})
 
     async def _dry_run(self, request: Request, limits: AppliedLimits) -> Answer | None:
         """Return the answer that a request gets if it changes nothing, None if it might."""
@@ -349,45 +287,17 @@ class NamedStore(Names):
                 self._known.popitem(last=False)
         return levels, by_ids
 
-    async def _asker(self, actor: str, asking: Account) -> str:
-        """Return the ids of who asks for another limit, which are kept."""
-        if actor == UNAUTHENTICATED:
-            return actor
-        names = [f"{asking.text}{PERSON}{each}" for each in actor.split()]
-        ids = await self.ids_of(asking.root, names, adds=True)
-        return " ".join(ids[each] for each in names)
-
-    async def _waiting(self, by_ids: Account) -> tuple[int, dict[str, str]]:
-        """Return who asks for another limit of a level, by ids, with their names, as of a version of the limits.
-
-        An id that has no name stands for itself.
-        """
-        stored = await self.ledger.limits(by_ids)
-        askers = [each.asked_by for each in stored.states.get(by_ids, UNTOUCHED).requests]
-        ids = [id_ for each in askers for id_ in ids_in(each)]
-        persons = {each.id: each for each in await self.rows_for(by_ids.root, ids)}
-        return stored.version, {each: with_persons(each, persons) for each in askers}
-
     async def _stored(self, found: StoredLimits, names: Levels) -> StoredLimits:
         states = found.states
         former = [each for level, state in states.items() for each in state.former(level)]
-        askers = [
-            id_ for state in states.values() for each in state.requests for id_ in ids_in(each.asked_by)
-        ]
         root = next(iter(names)).root if names else ""
         earlier = await self.names_for(root, former)
-        persons = {each.id: each for each in await self.rows_for(root, askers)}
         return structs.replace(
             found,
             limits={names[level]: limit for level, limit in found.limits.items()},
-            states={
-                names[level]: state_with_names(state, level, earlier, persons)
-                for level, state in states.items()
-            },
+            states={names[level]: state_with_names(state, level, earlier) for level, state in states.items()},
         )
 
     async def _entries(self, root: str, entries: Sequence[_Entry]) -> list[_Entry]:
         names = await self.names_for(root, [level for _, each in entries for level in levels_in(each)])
-        ids = [id_ for _, each in entries for id_ in persons_in(each)]
-        persons = {each.id: each for each in await self.rows_for(root, ids)}
-        return [(position, entry_with_names(each, names, persons)) for position, each in entries]
+        return [(position, entry_with_names(each, names)) for position, each in entries]

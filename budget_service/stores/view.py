@@ -17,7 +17,6 @@ from budget_service.ledger.requests import (
     ChangeCurrency,
     Charge,
     ForgetAccount,
-    LimitAct,
     MoveAccount,
     Refund,
     ReportCharge,
@@ -78,7 +77,7 @@ class View:
         remembered = self._loaded.outcomes.get((root, request.request_id))
         if remembered is not None and now < remembered.keep_until:
             return Snapshot(root=record, remembered=remembered)
-        if isinstance(request, SetLimits | AccountRequest | LimitAct):
+        if isinstance(request, SetLimits | AccountRequest):
             return self._administered(request, record)
         if isinstance(request, ResumeClock):
             return Snapshot(root=record, clock=self._loaded.clock)
@@ -114,7 +113,7 @@ class View:
             release_paid_in=self._release_paid(request, limits),
         )
 
-    def _administered(self, request: SetLimits | AccountRequest | LimitAct, record: RootRecord) -> Snapshot:
+    def _administered(self, request: SetLimits | AccountRequest, record: RootRecord) -> Snapshot:
         root, loaded = request.account.root, self._loaded
         if isinstance(request, MoveAccount | ForgetAccount) and root in self.changes.roots:
             # Rows that are not written yet would not move, and nothing tells what is below the account by then.

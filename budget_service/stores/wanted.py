@@ -10,17 +10,14 @@ from budget_service.ledger.leases import lease_part, lease_return
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.requests import (
     AccountRequest,
-    ApproveLimit,
     CancelReservation,
     Charge,
     CloseAccount,
     ForgetAccount,
-    LimitAct,
     MoveAccount,
     Refund,
     ReportCharge,
     Request,
-    RequestLimit,
     Reserve,
     ReturnLease,
     RootRequest,
@@ -34,7 +31,7 @@ from budget_service.stores.transactions import PaymentKey, RootKey, Wanted
 Asked: TypeAlias = tuple[Request, AppliedLimits]
 
 # What changes the stored limits, or the states of accounts that are counted with them.
-_STORED = SetLimits | AccountRequest | LimitAct
+_STORED = SetLimits | AccountRequest
 # What names a reservation, and what names a release.
 NAMING = Charge | CancelReservation | ReportCharge | ReturnLease
 RELEASED = Charge | Refund | ReportCharge
@@ -103,22 +100,18 @@ def _names(request: MoveAccount | ForgetAccount) -> tuple[Account, ...]:
     return (request.account, request.target) if isinstance(request, MoveAccount) else (request.account,)
 
 
-def _limited(request: SetLimits | AccountRequest | LimitAct) -> tuple[Account, ...]:
+def _limited(request: SetLimits | AccountRequest) -> tuple[Account, ...]:
     """Return the levels whose stored limits a request may change."""
     if isinstance(request, MoveAccount | ForgetAccount):
         return _names(request)
-    if isinstance(request, ApproveLimit):
-        return (request.account,)
     return tuple(level for level, _ in request.changes) if isinstance(request, SetLimits) else ()
 
 
-def _stated(request: SetLimits | AccountRequest | LimitAct) -> Iterable[Account]:
+def _stated(request: SetLimits | AccountRequest) -> Iterable[Account]:
     """Return the levels by whose states a request is decided."""
     account = request.account
     if isinstance(request, SetLimits):
         return dict.fromkeys(each for level, _ in request.changes for each in level.levels)
-    if isinstance(request, RequestLimit):
-        return dict.fromkeys((account, *request.asking.levels, *request.expired))
     if isinstance(request, CloseAccount):
         return account.levels
     if not isinstance(request, MoveAccount):

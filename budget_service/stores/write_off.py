@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from budget_service.ledger.account_states import UNTOUCHED
 from budget_service.ledger.leases import is_lease, lease_of
-from budget_service.ledger.limits import AppliedLimits, StoredLimits, phases
+from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Charged, LimitsSet
 from budget_service.ledger.requests import CancelReservation, ReturnLease, SetLimits, WriteOff
 from budget_service.ledger.state import Reservation
@@ -54,17 +54,13 @@ async def write_off(
         known = {*await _used(store, root), *stored.limits, *wanted[root]}
         known = {each for each in known if not stored.states.get(each, UNTOUCHED).is_forgotten}
         for index, level in enumerate(sorted(known, key=lambda each: each.text)):
-            spent = False
-            # After a temporary limit another one holds, of which nothing may be left either.
-            for number, phase in enumerate(phases(stored.limits.get(level))):
-                limit = phase or limit_of(level)
-                if limit is not None:
-                    id_ = f"restored-{name}-{index}-{number}"
-                    request = WriteOff(account=level, request_id=id_, actor=actor, reason=reason)
-                    limits = AppliedLimits((LevelLimit(level, limit),), stored.version)
-                    outcome = (await store.apply(request, limits)).outcome
-                    spent |= isinstance(outcome, Charged) and outcome.charged != NOTHING
-            count += spent
+            limit = stored.limits.get(level) or limit_of(level)
+            if limit is not None:
+                id_ = f"restored-{name}-{index}"
+                request = WriteOff(account=level, request_id=id_, actor=actor, reason=reason)
+                limits = AppliedLimits((LevelLimit(level, limit),), stored.version)
+                outcome = (await store.apply(request, limits)).outcome
+                count += isinstance(outcome, Charged) and outcome.charged != NOTHING
     return count
 
 

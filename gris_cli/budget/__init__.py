@@ -6,7 +6,6 @@ import os
 
 import typer
 
-from gris_cli.budget.approve import approve
 from gris_cli.budget.backup import backup
 from gris_cli.budget.charges import charges
 from gris_cli.budget.close import close
@@ -15,10 +14,7 @@ from gris_cli.budget.journal import journal
 from gris_cli.budget.move import move
 from gris_cli.budget.new_currency import new_currency
 from gris_cli.budget.refund import refund
-from gris_cli.budget.refuse import refuse
 from gris_cli.budget.reopen import reopen
-from gris_cli.budget.request import request
-from gris_cli.budget.requests import requests
 from gris_cli.budget.resume_clock import resume_clock
 from gris_cli.budget.seal import seal
 from gris_cli.budget.set_limit import set_limit
@@ -32,7 +28,6 @@ app = typer.Typer(
     help="What accounts have left, their limits, and whether the ledger is right.", no_args_is_help=True
 )
 for each in (
-    *(request, requests, approve, refuse),
     *(show, set_limit, new_currency, resume_clock, refund, close, reopen, move, forget),
     *(seal, backup, charges, journal, usage, verify, status, ticket_key),
 ):

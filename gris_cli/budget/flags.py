@@ -27,9 +27,6 @@ LoggedReasonFlag = Annotated[
     str,
     typer.Option("--reason", metavar="TEXT", help="Why; the service logs it. budget.yaml may require it."),
 ]
-WaitingFlag = Annotated[
-    str, typer.Argument(metavar="ID", help="The id of the request, as gris budget requests lists it.")
-]
 DEFAULT_ADMIN = "localhost:50053"
 UNSOUND = 1
 

@@ -15,7 +15,6 @@ import typer
 from google.protobuf import timestamp_pb2
 from google.protobuf.message import Message
 from google.rpc import error_details_pb2
-from gris_api.app.v1 import app_pb2
 from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2, budget_pb2_grpc
 from grpc_status import rpc_status
 
@@ -65,50 +64,15 @@ def charges_of(address: str, request: admin_pb2.ListChargesRequest, most: int) -
     return _on_ledger(address, listed)
 
 
-def requests_of(address: str, root: str = "") -> list[admin_pb2.LimitRequest]:
-    """Return the requests for other limits that wait, of one root or all; errors are those of `administered`."""
-    account = budget_pb2.Account(path=[root]) if root else None
-    return _on_ledger(address, lambda admin: waiting_requests(admin, account))
-
-
-async def waiting_requests(admin: Any, account: budget_pb2.Account | None) -> list[admin_pb2.LimitRequest]:
-    """Return the requests that wait, of a root or all, page by page; errors are those of `administered`."""
-    message, found = admin_pb2.ListLimitRequestsRequest(account=account), list[admin_pb2.LimitRequest]()
-    while True:
-        page = await _called(admin.ListLimitRequests, message, CALL_SECONDS)
-        found += page.requests
-        message.page_token = page.next_page_token
-        if not message.page_token:
-            return found
-
-
-def request_of(address: str, id_: str) -> admin_pb2.LimitRequest:
-    """Return the request with an id; errors are those of `administered`.
-
-    Raises:
-        typer.BadParameter: None that waits has it.
-    """
-    for each in requests_of(address):
-        if each.id == id_:
-            return each
-    raise typer.BadParameter(f"ID: no request {id_} waits for a decision: see gris budget requests")
-
-
 def budget_of(address: str, account: str) -> budget_pb2.GetBudgetResponse:
     """Return what an account has on each level, from the widest; errors are those of `administered`."""
     request = budget_pb2.GetBudgetRequest(account=account_of(account), with_region_shares=True)
-    found: budget_pb2.GetBudgetResponse = spending(address, "GetBudget", request)
-    return found
 
-
-def spending(address: str, method: str, request: Any) -> Any:
-    """Return the answer of the service that applications call; errors are those of `administered`."""
-
-    async def asked() -> Any:
+    async def asked() -> budget_pb2.GetBudgetResponse:
         async with open_channel(protected_address(address, *BUDGET)) as channel:
-            return await _called(
-                getattr(budget_pb2_grpc.BudgetServiceStub(channel), method), request, CALL_SECONDS
-            )
+            stub: Any = budget_pb2_grpc.BudgetServiceStub(channel)
+            found: budget_pb2.GetBudgetResponse = await _called(stub.GetBudget, request, CALL_SECONDS)
+            return found
 
     return asyncio.run(asked())
 
@@ -227,25 +191,20 @@ _FLAGS = {
 # What a service says that it got, where it does not say what stands there.
 _LENGTHS = re.compile(r"; got \d+ (?:characters(?:, \d+ bytes)?|entry|entries)$")
 # Of refusals that are about another field than the account.
-_OF_REASONS = {"LIMIT_ENDED": "until", "TARGET_USED": "target", "NOT_MORE": "information"}
+_OF_REASONS = {"TARGET_USED": "target"}
 _OF_ROOTS = (
     admin_pb2.BeginCurrencyRequest,
-    admin_pb2.ListLimitRequestsRequest,
     admin_pb2.ResumeClockRequest,
     admin_pb2.SealJournalRequest,
     admin_pb2.VerifyLedgerRequest,
     admin_pb2.WithdrawCurrencyRequest,
 )
-# These have both: the account, and the level whose limit is to change.
-_OF_LEVELS = (app_pb2.RequestBudgetRequest, budget_pb2.RequestLimitRequest)
 
 
 def _flag_of(field: str, request: Any) -> str:
     """Return the flag that a field of a request was made of: that of changes[0].limit.zone is --zone."""
     names = re.sub(r"\[\d+\]", "", field).split(".")
     name = names[0] if names[0] in _FLAGS else names[-1]
-    if names == ["path"] and isinstance(request, _OF_LEVELS):
-        return "--level"
     if name == "path" and isinstance(request, _OF_ROOTS):
         return "--root"
     return _FLAGS.get(name, f"--{name.replace('_', '-')}")

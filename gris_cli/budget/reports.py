@@ -23,20 +23,12 @@ _NO_CHARGES = {
     admin_pb2.CHARGE_KIND_REOPEN: "reopened",
     admin_pb2.CHARGE_KIND_MOVE: "moved",
     admin_pb2.CHARGE_KIND_FORGET: "forgotten",
-    admin_pb2.CHARGE_KIND_REQUEST: "limit requested",
-    admin_pb2.CHARGE_KIND_APPROVE: "request approved",
-    admin_pb2.CHARGE_KIND_REFUSE: "request refused",
 }
 # What the numbers of a difference say that are not amounts.
 _MEANINGS = {
     "state": "0 open, 1 closed, 2 moved to another name, 3 forgotten",
     "name": "1 where the name of the account is kept, or has to be; 0 where it is not",
 }
-_ASKED = (
-    admin_pb2.CHARGE_KIND_REQUEST,
-    admin_pb2.CHARGE_KIND_APPROVE,
-    admin_pb2.CHARGE_KIND_REFUSE,
-)
 
 
 def _text(key: str, heading: str) -> Column:
@@ -54,10 +46,6 @@ def currency_facts(found: budget_pb2.GetBudgetResponse) -> dict[str, Any]:
         "currency": found.unit_id or None,
         "next_currency": planned if found.next_unit_id else None,
         "closed": "/".join(found.closed_level) or None,
-        "temporary": [
-            {"account": "/".join(each.path), "until": format_timestamp(each.limit_until)}
-            for each in _temporary(found)
-        ],
         "held_by": [_share_json(each) for each in found.region_shares],
         "lost_by": [_share_json(each) for each in found.lapsed_shares],
         "seconds_ahead": found.clock_ahead.ToTimedelta().total_seconds(),
@@ -78,10 +66,6 @@ def currency_notes(found: budget_pb2.GetBudgetResponse) -> tuple[tuple[str, str]
     if found.closed_level:
         notes.append(("closed", f"{'/'.join(found.closed_level)}: nothing can be asked"))
     notes += [
-        ("temporary", f"the limit of {'/'.join(each.path)} until {format_timestamp(each.limit_until)} (UTC)")
-        for each in _temporary(found)
-    ]
-    notes += [
         (
             f"held by {each.region}",
             f"{_held(each)} until {format_timestamp(each.ends_at)} (UTC); part of reserved",
@@ -100,10 +84,6 @@ def currency_notes(found: budget_pb2.GetBudgetResponse) -> tuple[tuple[str, str]
         ahead = timedelta(seconds=round(seconds))
         notes.append(("clock", f"all moments are those of the ledger, {ahead} ahead of its store's clock"))
     return tuple(notes)
-
-
-def _temporary(found: budget_pb2.GetBudgetResponse) -> list[budget_pb2.Level]:
-    return [each for each in found.levels if each.HasField("limit_until")]
 
 
 def _held(share: budget_pb2.RegionShare) -> str:
@@ -192,8 +172,6 @@ def _change_text(entry: admin_pb2.ChargeEntry) -> str:
     """Return what an administrator has changed of a limit or a name."""
     if entry.kind == admin_pb2.CHARGE_KIND_LIMIT:
         return _limits_text(entry)
-    if entry.kind in _ASKED:
-        return f"{entry.query_id}: from {_limit_text(entry.limit_before)} to {_limit_text(entry.limit_after)}"
     return f"to {'/'.join(entry.moved_to.path)}" if entry.kind == admin_pb2.CHARGE_KIND_MOVE else ""
 
 
@@ -210,25 +188,7 @@ def _limit_text(limit: admin_pb2.Limit) -> str:
     period = admin_pb2.Period.Name(limit.period).removeprefix("PERIOD_").lower()
     window = f"{period}:{limit.sliding_days}" if limit.sliding_days else period
     mode = budget_pb2.Mode.Name(limit.mode).removeprefix("MODE_").lower()
-    end = f" until {format_timestamp(limit.until)}" if limit.HasField("until") else ""
-    return f"{limit.information}/{limit.calls} {mode} {window} {limit.zone}{end}"
-
-
-def requests_sheet(requests: Sequence[admin_pb2.LimitRequest]) -> Sheet:
-    """Return the requests for other limits that wait."""
-    rows = [
-        (
-            each.id, "/".join(each.account.path), _limit_text(each.limit_before), _limit_text(each.limit_after),
-            each.reason, each.asked_by, each.approved_by, format_timestamp(each.expires_at),
-        )
-        for each in requests
-    ]  # fmt: skip
-    heads = {
-        "account": "account", "limit_before": "from", "limit_after": "to", "reason": "reason",
-        "asked_by": "asked by", "approved_by": "approved by", "expires_at": "until (UTC)",
-    }  # fmt: skip
-    others = [_text(key, heading) for key, heading in heads.items()]
-    return Sheet((_copied("id", "id"), *others), rows)
+    return f"{limit.information}/{limit.calls} {mode} {window} {limit.zone}"
 
 
 def usage_sheet(report: admin_pb2.GetUsageReportResponse) -> Sheet:

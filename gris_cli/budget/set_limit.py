@@ -27,17 +27,10 @@ class LimitFlags:
     mode: str = flag("enforce", "enforce, or track: record and never refuse.", metavar="MODE")
     window: str = flag("month", "day, week, month, never or sliding:DAYS.", metavar="WINDOW")
     zone: str = flag("UTC", "The time zone whose midnights count, such as Europe/Berlin.", metavar="ZONE")
-    until: str = flag(
-        "",
-        "When it ends, and what was before holds again; UTC without an offset. Default: never.",
-        metavar="DAY",
-    )
 
     def limit(self, information: int, calls: int) -> admin_pb2.Limit:
         """Return the limit of so many units and calls."""
         from gris_api.budget.v1 import admin_pb2
-
-        from gris_cli.budget.ledger import timestamp_of
 
         sliding = _SLIDING.fullmatch(self.window)
         period = "sliding" if sliding else self.window
@@ -56,7 +49,6 @@ class LimitFlags:
             period=f"PERIOD_{period.upper()}",
             sliding_days=int(sliding[1]) if sliding else 0,
             zone=self.zone,
-            until=timestamp_of("--until", self.until),
         )
 
 
@@ -76,20 +68,17 @@ def set_limit(
     """
     from gris_api.budget.v1 import admin_pb2
 
-    from gris_cli.budget.ledger import administered, format_timestamp
+    from gris_cli.budget.ledger import administered
     from gris_cli.terminal import print_done
 
     given = [each for each in (flags.information, flags.calls) if each is not None]
     if len(given) != (0 if remove else 2):
         raise typer.BadParameter("give --information and --calls together, or --remove")
-    if remove and flags.until:
-        raise typer.BadParameter("--until says more of a new limit: give it without --remove")
     limit = None if remove else flags.limit(*given)
     change = admin_pb2.LimitChange(path=account.split("/"), limit=limit)
     request = admin_pb2.SetLimitsRequest(changes=[change], reason=reason)
     version = administered(admin, "SetLimits", request).version
-    until = format_timestamp(limit.until) if limit is not None and limit.HasField("until") else None
-    what = "removed" if remove else f"set until {until} (UTC)" if until else "set"
+    what = "removed" if remove else "set"
     done = f"the limit of {account} is {what} (version {version} of its root's limits)"
-    facts = {"account": account, "removed": remove, "until": until, "version": version}
+    facts = {"account": account, "removed": remove, "version": version}
     print_done(done, facts, as_json=as_json)

@@ -21,7 +21,6 @@ from pinot_connector.engines.base import Engine
 from pinot_connector.gateway_client import SYSTEM_TRUST, gateway_address
 from pinot_connector.local_services import DEFAULT_TIMEOUTS
 from pinot_connector.release_store import ReleaseFile, ReleaseStore
-from pinot_connector.spending_guard import SpendingGuard
 from pinot_connector.sync_client import GatewayClient, PrivateClient
 
 QUERY_PATH = "/query/sql"
@@ -88,7 +87,6 @@ def connect(
     audience: Audience | None = None,
     intervals: bool = True,
     max_cost: int | None = None,
-    max_per_hour: int | SpendingGuard | None = None,
     confidence: float = DEFAULT_CONFIDENCE,
     timeouts: Timeouts = DEFAULT_TIMEOUTS,
     releases: ReleaseStore | ReleaseFile | None = None,
@@ -115,8 +113,6 @@ def connect(
         intervals: whether rows include both ends of each count's interval, in two more columns.
         max_cost: the most information units that one question may cost: one whose worst case is more is refused before
             anything is asked. None: whatever the budget holds.
-        max_per_hour: the most information units that all questions of the connection together may cost within an hour,
-            or a guard that connections share; see `AsyncPrivateClient`.
         confidence: of intervals and of the ranks of quantiles, strictly between 0.5 and 1; the statements of a
             result say of what.
         timeouts: how long each part of a question may take.
@@ -148,7 +144,6 @@ def connect(
             confidence=confidence,
             timeouts=timeouts,
             releases=_opened(releases, resources),
-            max_per_hour=max_per_hour,
             audience=audience,
         )
         return _connection(client, resources, intervals=intervals, max_cost=max_cost)
@@ -164,7 +159,6 @@ def connect_embedded(
     audience: Audience | None = None,
     intervals: bool = True,
     max_cost: int | None = None,
-    max_per_hour: int | SpendingGuard | None = None,
     confidence: float = DEFAULT_CONFIDENCE,
     releases: ReleaseStore | ReleaseFile | None = None,
 ) -> Connection:
@@ -181,7 +175,6 @@ def connect_embedded(
         audience: see `connect`.
         intervals: see `connect`.
         max_cost: see `connect`.
-        max_per_hour: see `connect`.
         confidence: see `connect`.
         releases: see `connect`. None: the release store in `directory`.
 
@@ -200,7 +193,6 @@ def connect_embedded(
             engine=engine,
             confidence=confidence,
             releases=_opened(releases, resources),
-            max_per_hour=max_per_hour,
             audience=audience,
         )
         return _connection(client, resources, intervals=intervals, max_cost=max_cost)
@@ -213,7 +205,6 @@ def connect_gateway(
     account: str | Sequence[str] | None = None,
     intervals: bool = True,
     max_cost: int | None = None,
-    max_per_hour: int | SpendingGuard | None = None,
 ) -> Connection:
     """Opens a connection to a gateway, for programs that are not trusted with counts. It sends nothing yet.
 
@@ -225,14 +216,12 @@ def connect_gateway(
         intervals: whether rows include both ends of each count's interval, in two more columns.
         max_cost: the most information units that one question may cost: one whose worst case is more is refused before
             anything is asked. None: whatever the budget holds.
-        max_per_hour: the most information units that all questions of the connection together may cost within an hour,
-            or a guard that connections share; see `AsyncPrivateClient`.
 
     Raises:
         ProgrammingError: the URL is not a gateway's, or a file of the credentials cannot be read.
     """
     with _opening() as resources:
-        client = GatewayClient(gateway_address(url, credentials), account=account, max_per_hour=max_per_hour)
+        client = GatewayClient(gateway_address(url, credentials), account=account)
         return _connection(client, resources, intervals=intervals, max_cost=max_cost)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from types import ModuleType
 from typing import Any, Final
 
@@ -21,14 +20,13 @@ from sqlalchemy.sql.compiler import IdentifierPreparer, SQLCompiler
 from pinot_connector import dbapi
 from pinot_connector.catalog import Catalog, TableEntry
 from pinot_connector.endpoints import Credentials
-from pinot_connector.spending_guard import SpendingGuard, guard_of
 from pinot_connector.sqlalchemy.reflection import (
     reflected_columns,
     table_comment,
     table_metrics,
     table_named,
 )
-from pinot_connector.sqlalchemy.urls import GatewayUrl, parsed_url, require_gateway
+from pinot_connector.sqlalchemy.urls import parsed_url, require_gateway
 
 # Tools that want a schema are given one; SQL never names it.
 SCHEMA = "default"
@@ -69,12 +67,6 @@ class _Compiler(SQLCompiler):
         return (
             written if escape is None else f"{written} ESCAPE {self.render_literal_value(escape, String())}"
         )
-
-
-@lru_cache(MAX_GUARDS)
-def _guard_of(url: GatewayUrl) -> SpendingGuard | None:
-    """Returns the guard of a URL: one for all its engines, as tools make an engine for each query."""
-    return guard_of(url.max_per_hour)
 
 
 class GrisDialect(DefaultDialect):
@@ -119,8 +111,7 @@ class GrisDialect(DefaultDialect):
 
     def create_connect_args(self, url: URL) -> Any:
         """Returns the arguments of `connect`; raises ArgumentError where the URL is no gateway's."""
-        parsed = parsed_url(url)
-        return (), vars(parsed) | {"max_per_hour": _guard_of(parsed)}
+        return (), vars(parsed_url(url))
 
     def connect(self, *arguments: Any, **options: Any) -> Any:
         """Opens a connection; nothing is sent yet.

@@ -37,15 +37,14 @@ class GatewayUrl:
     account: str | None
     intervals: bool
     max_cost: int | None
-    max_per_hour: int | None
 
 
 def parsed_url(url: URL, environment: Mapping[str, str] = os.environ) -> GatewayUrl:
     """Returns what a URL says.
 
     Args:
-        url: gris://HOST:PORT/, with the options `account`, `intervals` (0 or 1), `max_cost`, `max_per_hour`,
-            `ca_file`, `certificate_file`, `key_file` and `token_file`.
+        url: gris://HOST:PORT/, with the options `account`, `intervals` (0 or 1), `max_cost`, `ca_file`,
+            `certificate_file`, `key_file` and `token_file`.
         environment: holds GRIS_CREDENTIALS_DIR, the folder of the files, and may hold GRIS_GATEWAYS, which gateways
             there are.
 
@@ -73,7 +72,6 @@ def parsed_url(url: URL, environment: Mapping[str, str] = os.environ) -> Gateway
         options.get("account") or None,
         intervals,
         _units("max_cost", options),
-        _units("max_per_hour", options),
     )
 
 
@@ -118,7 +116,7 @@ def _address(url: str) -> str | None:
 
 
 def _options(url: URL) -> dict[str, str]:
-    known = {"account", "intervals", "max_cost", "max_per_hour", *FILES}
+    known = {"account", "intervals", "max_cost", *FILES}
     options: dict[str, str] = {}
     for name, value in url.query.items():
         if name not in known:

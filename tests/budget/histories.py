@@ -15,7 +15,6 @@ from budget_service.ledger.limits import NO_LIMITS, AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer, LimitsSet
 from budget_service.ledger.requests import (
     AccountRequest,
-    ApproveLimit,
     CancelReservation,
     ChangeCurrency,
     Charge,
@@ -23,11 +22,9 @@ from budget_service.ledger.requests import (
     ForgetAccount,
     MoveAccount,
     Refund,
-    RefuseLimit,
     ReopenAccount,
     ReportCharge,
     Request,
-    RequestLimit,
     Reserve,
     ResumeClock,
     ReturnLease,
@@ -444,10 +441,7 @@ def _with_other_content(request: Request) -> Request:  # noqa: PLR0911 - one for
             return replace(request, unit_id=request.unit_id + "0")
         case CloseAccount() | ReopenAccount() | MoveAccount() | ForgetAccount():
             return replace(request, reason=request.reason + "'")
-        case RequestLimit() | RefuseLimit():
             return replace(request, reason=request.reason + "'")
-        case ApproveLimit():
-            return replace(request, id=request.id + "'")
 
 
 async def play_all_kinds_of_charges(store: Store, clock: SteppedClock) -> None:

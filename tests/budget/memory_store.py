@@ -19,7 +19,6 @@ from budget_service.ledger.requests import (
     AccountRequest,
     BudgetRequest,
     ChangeCurrency,
-    LimitAct,
     Request,
     RootRequest,
     SetLimits,
@@ -264,7 +263,7 @@ class MemoryStore:
     def _snapshot(self, request: Request, limits: AppliedLimits, root: RootRecord) -> Snapshot:
         account = request.account
         remembered = self.remembered.get((account.root, request.request_id))
-        if isinstance(request, SetLimits | AccountRequest | LimitAct):
+        if isinstance(request, SetLimits | AccountRequest):
             return Snapshot(
                 root=root,
                 remembered=remembered,

@@ -35,7 +35,6 @@ def changed(**fields: Any) -> admin_pb2.SetLimitsRequest:
         ("changes[0].limit.zone", "Europe/Belin"),
         ("changes[0].limit.mode", "MODE_ENFORCE"),
         ("changes[0].limit.sliding_days", "0"),
-        ("changes[0].limit.until", "nothing"),
         ("changes[0].limit", ""),
         ("reason", "120 characters"),
         ("changes[7].path", ""),

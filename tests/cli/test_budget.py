@@ -23,8 +23,6 @@ from gris_api.common.v1 import cost_pb2
 from budget_service.server.archives import last_line
 from gris_cli.__main__ import main
 from gris_cli.budget.reports import currency_facts
-from pinot_connector.errors import InvalidQuestion
-from pinot_connector.gateway_client import AsyncGatewayClient
 from tests.support.budget_client import connected
 from tests.support.budget_process import Service, service
 from tests.support.budget_samples import UNIT
@@ -77,7 +75,6 @@ def test_an_account_is_shown_level_by_level(ledger: Service, capsys: pytest.Capt
         "currency": UNIT,
         "next_currency": None,
         "closed": None,
-        "temporary": [],
         "held_by": [],
         "lost_by": [],
     }
@@ -249,27 +246,6 @@ def test_a_limit_that_is_set_holds_at_once_and_can_be_removed(
     assert all("unauthenticated" == each["actor"] and "is " in each["change"] for each in listed)
 
 
-def test_a_temporary_limit_is_shown_with_its_end(ledger: Service, capsys: pytest.CaptureFixture[str]) -> None:
-    """For people and for programs, and in the list of changes; one that is over is refused in words."""
-    assert ledger.admin_address is not None
-    admin = ("--admin", ledger.admin_address)
-    change = ("set-limit", "--account", "acme/tim", "--information", "10", "--calls", "2", *admin)
-    until = (datetime.now(UTC) + DAY).replace(microsecond=0)
-    shown = f"{until:%Y-%m-%d %H:%M:%S}"
-    assert shown == reported(capsys, *change, "--until", until.isoformat())["until"]
-    show = ["budget", "show", "--account", "acme/tim", "--budget", ledger.address]
-    assert [{"account": "acme/tim", "until": shown}] == reported(capsys, *show[1:])["temporary"]
-    assert main(show) == 0
-    assert f"the limit of acme/tim until {shown} (UTC)" in " ".join(capsys.readouterr().out.split())
-    (listed,) = reported(capsys, "charges", "--account", "acme/tim", *admin)["charges"]
-    assert listed["change"].endswith(f"is 10/2 enforce month UTC until {shown}")
-    assert main(["budget", *change, "--until", "2026-01-01"]) == 2
-    assert "is over, by the ledger's time" in " ".join(capsys.readouterr().err.split())
-    assert main(["budget", "set-limit", "--account", "acme/tim", "--remove", "--until", shown, *admin]) == 2
-    assert "without --remove" in " ".join(capsys.readouterr().err.split())
-    assert reported(capsys, "set-limit", "--account", "acme/tim", "--remove", *admin)["until"] is None
-
-
 @pytest.mark.usefixtures("starts_processes")
 def test_a_journal_is_streamed_and_resumed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A line for each entry, with who did it; what is written later comes by itself, and nothing comes twice."""
@@ -342,10 +318,6 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     (
         ("set-limit", "--account", "a", "--information", "nan", "--calls", "1"),
         "expected a whole number, got 'nan'",
-    ),
-    (
-        ("set-limit", "--account", "a", "--information", "1", "--calls", "1", "--until", "2020-01-01"),
-        "--until: the time until when a limit should hold is over, by the ledger's time; got 2020-01-01 00:00:00",
     ),
     (
         ("reopen", "--account", "acme/ann", "--reason", "x"),
@@ -592,96 +564,3 @@ def test_an_account_is_closed_opened_and_moved(ledger: Service, capsys: pytest.C
     assert main(["budget", "move", *mia, "--to", "acme/u-2", "--reason", "again"]) == 2
     assert "has another name by now" in " ".join(capsys.readouterr().err.split())
     assert reported(capsys, "verify", *admin)["differences"] == []
-
-
-def test_a_limit_is_asked_for_approved_and_refused(
-    ledger: Service, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The request changes nothing; its approval sets the limit, once; the journal has all of it."""
-    assert ledger.admin_address is not None
-    admin = ("--admin", ledger.admin_address)
-    asked = ("request", "--account", "acme/una", "--budget", ledger.address, "--information", "2000000")
-    id_ = reported(capsys, *asked, "--calls", "9", "--reason", "the audit")["id"]
-    show = ("show", "--account", "acme/una", "--budget", ledger.address)
-    assert 1_000_000 == reported(capsys, *show)["levels"][2]["limit"]
-    (waiting,) = reported(capsys, "requests", *admin)["requests"]
-    assert (id_, "acme/una", "the audit") == (waiting["id"], waiting["account"], waiting["reason"])
-    assert "1000000/1000000 enforce month UTC" == waiting["limit_before"]
-    assert "2000000/9 enforce month UTC" == waiting["limit_after"]
-    assert main(["budget", *asked, "--calls", "1", "--reason", "more"]) == 2
-    assert "as many requests for another limit as may wait" in " ".join(capsys.readouterr().err.split())
-    approved = reported(capsys, "approve", id_, *admin)
-    assert ("acme/una", True) == (approved["account"], approved["version"] > 0)
-    assert 2_000_000 == reported(capsys, *show)["levels"][2]["limit"]
-    assert main(["budget", "approve", id_, *admin]) == 2
-    assert f"no request {id_} waits" in " ".join(capsys.readouterr().err.split())
-    most = (*asked[:-1], "3000000000000", "--calls", "1")
-    above = (*most, "--level", "acme", "--reason", "all of us", "--until", "2126-01-01")
-    second = reported(capsys, *above)["id"]
-    assert reported(capsys, "refuse", second, "--reason", "no", *admin)["refused"]
-    assert [] == reported(capsys, "requests", "--root", "acme", *admin)["requests"]
-    listed = reported(capsys, "charges", "--account", "acme/una", *admin)["charges"]
-    assert ["limit requested", "limit changed"] == [each["kind"] for each in listed]
-    assert (
-        f"{id_}: from 1000000/1000000 enforce month UTC to 2000000/9 enforce month UTC" == listed[0]["change"]
-    )
-    assert reported(capsys, "verify", *admin)["differences"] == []
-
-
-def test_what_a_gateway_refuses_names_the_flag_too(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The level is not the account; what is no part of the request stays as it is."""
-
-    async def refuse(_client: AsyncGatewayClient, _request: object) -> str:
-        raise InvalidQuestion(field, "must be the account, or a level above it; got 1 entry")
-
-    monkeypatch.setattr(AsyncGatewayClient, "request_budget", refuse)
-    words = (
-        "budget",
-        "request",
-        "--gateway",
-        "gris://localhost:1",
-        "--level",
-        "b",
-        "--information",
-        "1",
-        "--calls",
-        "1",
-    )
-    field = "path"
-    error = run_json(capsys, *words, "--reason", "x", code=2)["error"]
-    assert "--level: must be the account, or a level above it; got 'b'" in error["message"]
-    assert "--level" == error["field"]
-    field = "authorization"
-    assert "authorization" == run_json(capsys, *words, "--reason", "x", code=2)["error"]["field"]
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--account", "acme/una", "--information", "-1"), "--information: expected 0 to 2^63 - 1, got -1"),
-        (
-            ("--account", "acme/una", "--information", str(2**63)),
-            f"--information: expected 0 to 2^63 - 1, got {2**63}",
-        ),
-        (
-            ("--account", "acme/una", "--information", "1", "--level", "acme/bob"),
-            "--level: must be the account, or a level above it; got 'acme/bob'",
-        ),
-        (("--account", "acme/una", "--information", "1", "--until", "soon"), "--until expects a day"),
-        (
-            ("--account", "acme/una", "--information", "1", "--until", "1971-01-01"),
-            "ledger's time; got 1971-01-01 00:00:00",
-        ),
-        (("--account", "acme/una", "--information", "1"), "the limit is that high already"),
-        (("--information", "1"), "--account says who is to have more"),
-    ],
-)
-def test_a_wrong_request_names_the_flag(
-    ledger: Service, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
-) -> None:
-    """And nothing waits."""
-    more = ("--calls", "1", "--reason", "x", "--budget", ledger.address)
-    assert main(["budget", "request", *words, *more]) == 2
-    assert said in " ".join(capsys.readouterr().err.split())

@@ -67,7 +67,6 @@ async def test_nothing_is_asked_before_execute(world: World, engine: DuckDBEngin
         ({"engine": object(), "account": 5}, dbapi.ProgrammingError, "account"),
         ({"engine": object(), "confidence": 95}, dbapi.ProgrammingError, "confidence"),
         ({"engine": object(), "max_cost": -1}, dbapi.ProgrammingError, "max_cost"),
-        ({"engine": object(), "max_per_hour": 1.5}, dbapi.ProgrammingError, "max_per_hour"),
     ],
 )
 def test_wrong_arguments_are_named(
@@ -97,20 +96,6 @@ def test_a_connection_pays_no_more_for_a_question_than_it_may(world: World, engi
         assert cursor.execute(f"EXPLAIN {COHORTS}").fetchall()
         with pytest.raises(dbapi.ProgrammingError, match="max_cost: the question may cost"):
             cursor.execute(COHORTS)
-
-
-def test_cursors_of_a_connection_pay_together_no_more_than_it_may_within_an_hour(
-    world: World, engine: DuckDBEngine
-) -> None:
-    """What is paid for is given again by either cursor, and so is a price."""
-    with connected(world, engine, account=new_account().split("/"), max_per_hour=4) as cursor:
-        other = cursor.connection.cursor()
-        rows = cursor.execute(COHORTS).fetchall()
-        assert (cursor.release.charged.information if cursor.release else None) in range(1, 5)
-        assert other.execute(COHORTS).fetchall() == rows
-        with pytest.raises(dbapi.ProgrammingError, match="max_per_hour: the question may cost"):
-            other.execute("SELECT article_id, COUNT(*) FROM feedback GROUP BY article_id LIMIT 9")
-        assert other.execute(f"EXPLAIN {COHORTS}").fetchall()
 
 
 @pytest.fixture

@@ -49,8 +49,7 @@ identity:
       - {{claim: org, equals: globex, prefix: [app, globex]}}
       - {{claim: org, equals: notebooks, prefix: [app, notebooks], append: sub, accounts_below: true}}
 history: {{per_account: 50}}
-mcp: {{listen: 127.0.0.1:0, tls: {{certificate: {certificate}, key: {key}}}, origins: ["https://pages.example.org"],
-  max_per_hour: 5000}}
+mcp: {{listen: 127.0.0.1:0, tls: {{certificate: {certificate}, key: {key}}}, origins: ["https://pages.example.org"]}}
 broker: {{listen: 127.0.0.1:0, tls: false}}
 postgres: {{listen: 127.0.0.1:0, tls: {{certificate: {certificate}, key: {key}}}}}
 limits: {{per_second: 200, burst: 400, concurrent: 64}}

@@ -3,7 +3,6 @@
 # ruff: noqa: S608  (the SQL is these tests' own)
 from __future__ import annotations
 
-import asyncio
 import json
 import subprocess
 import sys
@@ -16,7 +15,6 @@ import httpx2
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from gris_mcp.stdio import main
 from gris_mcp.unreadable import UNREADABLE
 from pinot_connector import AsyncGatewayClient, Endpoint
 from pinot_connector.questions import structured_question
@@ -219,30 +217,6 @@ async def test_bad_arguments_are_named_and_never_repeated(gateway: GatewayWorld)
         with pytest.raises(MCPError, match="catalog, explain, ask, history, budget"):
             await agent.client.call_tool("delete", {})
         assert 0 == (await agent.call("budget"))["budget"][-1]["spent"]["information"]
-
-
-async def test_an_agent_spends_no_more_within_an_hour_than_its_server_may(gateway: GatewayWorld) -> None:
-    """Also several questions at once; what is paid for is given again, and the price says nothing of it."""
-    questions = [{"table": "feedback", "by": ["article_id"], "k": k} for k in (5, 6, 7)]
-    async with over_stdio(gateway.address, gateway.analyst("hourly"), "--max-per-hour", "16") as agent:
-        price = (await agent.call("explain", **questions[2]))["price"]["information"]
-        assert 8 < price <= 16
-        answers = await asyncio.gather(*(agent.client.call_tool("ask", each) for each in questions))
-        (paid,) = [each for each, answer in zip(questions, answers, strict=True) if not answer.is_error]
-        assert (await agent.call("ask", **paid))["charged"]["information"] == 0
-        failure = await agent.failure_of("ask", next(each for each in questions if each != paid))
-        assert (failure["field"], "example" in failure) == ("max_per_hour", False)
-        assert "Repeats stay free" in failure["what_to_do"]
-
-
-def test_a_limit_of_an_hour_that_is_no_number_of_units_is_a_wrong_option(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """The server does not start without the guard that was wanted."""
-    words = ["--gateway", "gris://h:1", "--token-file", "t", "--max-per-hour"]
-    for units in ("-1", "nan", "1.5", "1e3", "\uff13", "9" * 19):
-        assert main([*words, units]) == 2
-        assert "--max-per-hour: expected a whole number of information units" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("starts_processes")

@@ -293,25 +293,3 @@ def test_agents_without_tokens_or_tls_are_refused(tmp_path: Path) -> None:
     by_tokens = configuration.identity.model_copy(update={"certificates": {}})
     with pytest.raises(SecurityError, match=r"mcp\.listen"):
         configuration.model_copy(update={"mcp": away, "tls": None, "identity": by_tokens}).require_protected()
-
-
-async def test_an_agent_over_http_spends_no_more_within_an_hour_than_its_caller_may(
-    gateway: GatewayWorld, tmp_path: Path
-) -> None:
-    """Whatever connection it comes by; another caller of the same account has a limit of its own."""
-    path = write_configuration(tmp_path, gateway.authority, gateway.issuer, gateway.dp, gateway.budget)
-    path.write_text(path.read_text().replace("max_per_hour: 5000", "max_per_hour: 16"))
-    (tmp_path / "small.parquet").symlink_to(gateway.folder / "small.parquet")
-    (tmp_path / "wide.parquet").symlink_to(gateway.folder / "wide.parquet")
-    questions = [{"table": "feedback", "by": ["article_id"], "k": k} for k in (5, 6)]
-    with process("gris_gateway", ["--config", path], tmp_path / "gateway.log") as ready:
-        for name in ("thrifty", "another"):
-            token = gateway.issuer.token(AUDIENCE, org="acme", sub=name)
-            for question, is_refused in zip(questions, (False, True), strict=True):
-                async with over_http(ready["mcp_address"], token, gateway.authority.ca_file) as agent:
-                    answer = await agent.client.call_tool("ask", question)
-                    assert answer.is_error is is_refused
-            async with over_http(ready["mcp_address"], token, gateway.authority.ca_file) as agent:
-                assert (await agent.call("ask", **questions[0]))["charged"]["information"] == 0
-                failure = await agent.failure_of("ask", questions[1])
-                assert failure["field"] == "max_per_hour"

@@ -105,8 +105,6 @@ RESULT_LEFT_OUT = {
     "remaining.largest_limit.blocks": _FOR_THE_GUARANTEE,
     "remaining.unlimited_before": _FOR_THE_GUARANTEE,
     "remaining.previous_currency": "only in GetBudgetResponse, and no charge is made in two currencies",
-    "remaining.limit_until.seconds": _IN_GET_BUDGET,
-    "remaining.limit_until.nanos": _IN_GET_BUDGET,
     "replayed": "the gateway sets it where it gives an earlier result, and a client's value does not say it",
 }
 

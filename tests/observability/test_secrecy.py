@@ -32,7 +32,7 @@ VALUES = {
     },
     "component": {"server", "store", "ledger", "policy_file"},
     "operation": {"reserve", "charge", "release"},
-    "act": {"set_limits", "approve_limit", "refuse_limit", "refund", "close", "reopen", "move", "forget"},
+    "act": {"set_limits", "refund", "close", "reopen", "move", "forget"},
     "outcome": {"granted", "refused", "held", "replayed", "already_paid", "done"},
     "unit": {"information", "calls"},
     "reason": {"BUDGET_EXHAUSTED", "INVALID_ARGUMENT", "REFUSED_BY_POLICY", ""},

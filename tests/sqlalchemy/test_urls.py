@@ -36,33 +36,16 @@ def parsed(text: str, folder: Path | str) -> GatewayUrl:
 def test_a_url_says_gateway_account_intervals_and_files(folder: Path) -> None:
     """Files are below the folder, however deep."""
     text = "gris://[::1]:8443/?token_file=ana.jwt&ca_file=deeper/ca.pem&account=app/acme/ana&intervals=1"
-    text += "&max_cost=20&max_per_hour=300"
+    text += "&max_cost=20"
     assert GatewayUrl(
         "gris://[::1]:8443",
         Credentials(ca_file=folder / "deeper" / "ca.pem", token_file=folder / "ana.jwt"),
         "app/acme/ana",
         intervals=True,
         max_cost=20,
-        max_per_hour=300,
     ) == parsed(text, folder)
-    expected = GatewayUrl(
-        "gris://h:1", Credentials(), None, intervals=False, max_cost=None, max_per_hour=None
-    )
+    expected = GatewayUrl("gris://h:1", Credentials(), None, intervals=False, max_cost=None)
     assert expected == parsed("gris://h:1", "")
-
-
-def test_engines_of_one_url_spend_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tools make an engine for each query; another limit, or another account, has a guard of its own."""
-    monkeypatch.delenv(CREDENTIALS_DIR, raising=False)
-
-    def guard(text: str) -> object:
-        return GrisDialect().create_connect_args(make_url(text))[1]["max_per_hour"]
-
-    limited = guard("gris://h:1/?max_per_hour=7")
-    assert limited is guard("gris://h:1/?max_per_hour=7")
-    others = {guard("gris://h:1/?max_per_hour=8"), guard("gris://h:1/?max_per_hour=7&account=a/b")}
-    assert len({limited, *others}) == 3
-    assert guard("gris://h:1") is None
 
 
 @pytest.mark.parametrize(
@@ -121,9 +104,6 @@ def test_without_the_folder_no_file_is_read() -> None:
         ("gris://h:1/?intervals=yes", "intervals to be 0 or 1"),
         ("gris://h:1/?intervals=0&intervals=1", "intervals once"),
         ("gris://h:1/?max_cost=-1", "max_cost to be a number of information units"),
-        ("gris://h:1/?max_per_hour=nan", "max_per_hour to be a number of information units"),
-        ("gris://h:1/?max_per_hour=%EF%BC%93", "max_per_hour to be a number of information units"),
-        ("gris://h:1/?max_per_hour=9999999999999999999", "max_per_hour to be a number of information units"),
         ("gris://h:1/?token=hunter2", "only the options account, ca_file"),
     ],
 )

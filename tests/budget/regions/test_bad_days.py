@@ -322,25 +322,3 @@ async def test_a_region_without_its_home_says_that_nobody_states_balances() -> N
     ):
         assert await eu.asked(*reads) == "HOME_UNAVAILABLE"
     assert await eu.charge("large", 800) == "OUTCOME_UNKNOWN"
-
-
-async def test_a_region_passes_requests_for_more_budget_on(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """With the names of who asks it; an answer that is lost may have been given, and the same request is made once."""
-    home = Home(tmp_path / "home.db")
-    eu = await RegionMachine(home).start()
-    monkeypatch.setattr(eu.service, "_asker_of", lambda _: "sub:Jo%20Ann uri:spiffe://example.org/app")
-    request = pb.RequestLimitRequest(
-        account=ANN, information=2000, calls=9, reason="audit", asked_by=["sub:ann"], request_id="ask"
-    )
-    eu.loses_answers = True
-    assert await eu.asked("RequestLimit", request) == "OUTCOME_UNKNOWN"
-    eu.loses_answers = False
-    assert (await eu.asked("RequestLimit", request)).replayed
-    assert (
-        await eu.asked("RequestLimit", pb.RequestLimitRequest(account=ANN, request_id="x")) == "INVALID_FIELD"
-    )
-    (waiting,) = (await home.call("ListLimitRequests", admin_pb2.ListLimitRequestsRequest())).requests
-    assert "sub:Jo%20Ann sub:ann uri:spiffe://example.org/app" == waiting.asked_by
-    await home.store.close()

@@ -188,29 +188,3 @@ class PastRelease(_message.Message):
     confidence: float
     not_offered: bool
     def __init__(self, released_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., question: _Optional[_Union[_question_pb2.Question, _Mapping]] = ..., request_id: _Optional[str] = ..., elements: _Optional[_Union[_dp_pb2.ShownElements, _Mapping]] = ..., elements_omitted: bool = ..., result: _Optional[_Union[Result, _Mapping]] = ..., confidence: _Optional[float] = ..., not_offered: bool = ...) -> None: ...
-
-class RequestBudgetRequest(_message.Message):
-    __slots__ = ("account", "path", "information", "calls", "until", "reason", "request_id")
-    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
-    PATH_FIELD_NUMBER: _ClassVar[int]
-    INFORMATION_FIELD_NUMBER: _ClassVar[int]
-    CALLS_FIELD_NUMBER: _ClassVar[int]
-    UNTIL_FIELD_NUMBER: _ClassVar[int]
-    REASON_FIELD_NUMBER: _ClassVar[int]
-    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
-    account: _budget_pb2.Account
-    path: _containers.RepeatedScalarFieldContainer[str]
-    information: int
-    calls: int
-    until: _timestamp_pb2.Timestamp
-    reason: str
-    request_id: str
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., path: _Optional[_Iterable[str]] = ..., information: _Optional[int] = ..., calls: _Optional[int] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., reason: _Optional[str] = ..., request_id: _Optional[str] = ...) -> None: ...
-
-class RequestBudgetResponse(_message.Message):
-    __slots__ = ("id", "replayed")
-    ID_FIELD_NUMBER: _ClassVar[int]
-    REPLAYED_FIELD_NUMBER: _ClassVar[int]
-    id: str
-    replayed: bool
-    def __init__(self, id: _Optional[str] = ..., replayed: bool = ...) -> None: ...

@@ -81,11 +81,6 @@ class PrivateQueryServiceStub(object):
                 request_serializer=gris_dot_app_dot_v1_dot_app__pb2.ListReleasesRequest.SerializeToString,
                 response_deserializer=gris_dot_app_dot_v1_dot_app__pb2.ListReleasesResponse.FromString,
                 _registered_method=True)
-        self.RequestBudget = channel.unary_unary(
-                '/gris.app.v1.PrivateQueryService/RequestBudget',
-                request_serializer=gris_dot_app_dot_v1_dot_app__pb2.RequestBudgetRequest.SerializeToString,
-                response_deserializer=gris_dot_app_dot_v1_dot_app__pb2.RequestBudgetResponse.FromString,
-                _registered_method=True)
 
 
 class PrivateQueryServiceServicer(object):
@@ -153,14 +148,6 @@ class PrivateQueryServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def RequestBudget(self, request, context):
-        """Asks administrators for a higher limit of the account or of a level above it. It changes no limit itself, and its
-        caller cannot approve it. INVALID_ARGUMENT if the caller, or the level, has as many requests waiting as it may.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
 
 def add_PrivateQueryServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -193,11 +180,6 @@ def add_PrivateQueryServiceServicer_to_server(servicer, server):
                     servicer.ListReleases,
                     request_deserializer=gris_dot_app_dot_v1_dot_app__pb2.ListReleasesRequest.FromString,
                     response_serializer=gris_dot_app_dot_v1_dot_app__pb2.ListReleasesResponse.SerializeToString,
-            ),
-            'RequestBudget': grpc.unary_unary_rpc_method_handler(
-                    servicer.RequestBudget,
-                    request_deserializer=gris_dot_app_dot_v1_dot_app__pb2.RequestBudgetRequest.FromString,
-                    response_serializer=gris_dot_app_dot_v1_dot_app__pb2.RequestBudgetResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -379,33 +361,6 @@ class PrivateQueryService(object):
             '/gris.app.v1.PrivateQueryService/ListReleases',
             gris_dot_app_dot_v1_dot_app__pb2.ListReleasesRequest.SerializeToString,
             gris_dot_app_dot_v1_dot_app__pb2.ListReleasesResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def RequestBudget(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/gris.app.v1.PrivateQueryService/RequestBudget',
-            gris_dot_app_dot_v1_dot_app__pb2.RequestBudgetRequest.SerializeToString,
-            gris_dot_app_dot_v1_dot_app__pb2.RequestBudgetResponse.FromString,
             options,
             channel_credentials,
             insecure,

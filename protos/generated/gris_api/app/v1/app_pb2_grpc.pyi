@@ -80,14 +80,6 @@ class PrivateQueryServiceStub:
     ]
     """Lists the results that an account has paid for, newest first, for as long as the gateway keeps them."""
 
-    RequestBudget: grpc.UnaryUnaryMultiCallable[
-        gris_api.app.v1.app_pb2.RequestBudgetRequest,
-        gris_api.app.v1.app_pb2.RequestBudgetResponse,
-    ]
-    """Asks administrators for a higher limit of the account or of a level above it. It changes no limit itself, and its
-    caller cannot approve it. INVALID_ARGUMENT if the caller, or the level, has as many requests waiting as it may.
-    """
-
 class PrivateQueryServiceAsyncStub:
     """Private questions for callers that are not trusted with true counts: analysts, and programs in any language. The
     application's server offers it and authenticates the caller by a certificate or a token.
@@ -149,14 +141,6 @@ class PrivateQueryServiceAsyncStub:
         gris_api.app.v1.app_pb2.ListReleasesResponse,
     ]
     """Lists the results that an account has paid for, newest first, for as long as the gateway keeps them."""
-
-    RequestBudget: grpc.aio.UnaryUnaryMultiCallable[
-        gris_api.app.v1.app_pb2.RequestBudgetRequest,
-        gris_api.app.v1.app_pb2.RequestBudgetResponse,
-    ]
-    """Asks administrators for a higher limit of the account or of a level above it. It changes no limit itself, and its
-    caller cannot approve it. INVALID_ARGUMENT if the caller, or the level, has as many requests waiting as it may.
-    """
 
 class PrivateQueryServiceServicer(metaclass=abc.ABCMeta):
     """Private questions for callers that are not trusted with true counts: analysts, and programs in any language. The
@@ -231,15 +215,5 @@ class PrivateQueryServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[gris_api.app.v1.app_pb2.ListReleasesResponse, collections.abc.Awaitable[gris_api.app.v1.app_pb2.ListReleasesResponse]]:
         """Lists the results that an account has paid for, newest first, for as long as the gateway keeps them."""
-
-    @abc.abstractmethod
-    def RequestBudget(
-        self,
-        request: gris_api.app.v1.app_pb2.RequestBudgetRequest,
-        context: _ServicerContext,
-    ) -> typing.Union[gris_api.app.v1.app_pb2.RequestBudgetResponse, collections.abc.Awaitable[gris_api.app.v1.app_pb2.RequestBudgetResponse]]:
-        """Asks administrators for a higher limit of the account or of a level above it. It changes no limit itself, and its
-        caller cannot approve it. INVALID_ARGUMENT if the caller, or the level, has as many requests waiting as it may.
-        """
 
 def add_PrivateQueryServiceServicer_to_server(servicer: PrivateQueryServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -34,9 +34,6 @@ class ChargeKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CHARGE_KIND_CLOSE: _ClassVar[ChargeKind]
     CHARGE_KIND_REOPEN: _ClassVar[ChargeKind]
     CHARGE_KIND_MOVE: _ClassVar[ChargeKind]
-    CHARGE_KIND_REQUEST: _ClassVar[ChargeKind]
-    CHARGE_KIND_APPROVE: _ClassVar[ChargeKind]
-    CHARGE_KIND_REFUSE: _ClassVar[ChargeKind]
     CHARGE_KIND_FORGET: _ClassVar[ChargeKind]
 PERIOD_UNSPECIFIED: Period
 PERIOD_DAY: Period
@@ -56,28 +53,23 @@ CHARGE_KIND_LIMIT: ChargeKind
 CHARGE_KIND_CLOSE: ChargeKind
 CHARGE_KIND_REOPEN: ChargeKind
 CHARGE_KIND_MOVE: ChargeKind
-CHARGE_KIND_REQUEST: ChargeKind
-CHARGE_KIND_APPROVE: ChargeKind
-CHARGE_KIND_REFUSE: ChargeKind
 CHARGE_KIND_FORGET: ChargeKind
 
 class Limit(_message.Message):
-    __slots__ = ("information", "calls", "mode", "period", "sliding_days", "zone", "until")
+    __slots__ = ("information", "calls", "mode", "period", "sliding_days", "zone")
     INFORMATION_FIELD_NUMBER: _ClassVar[int]
     CALLS_FIELD_NUMBER: _ClassVar[int]
     MODE_FIELD_NUMBER: _ClassVar[int]
     PERIOD_FIELD_NUMBER: _ClassVar[int]
     SLIDING_DAYS_FIELD_NUMBER: _ClassVar[int]
     ZONE_FIELD_NUMBER: _ClassVar[int]
-    UNTIL_FIELD_NUMBER: _ClassVar[int]
     information: int
     calls: int
     mode: _budget_pb2.Mode
     period: Period
     sliding_days: int
     zone: str
-    until: _timestamp_pb2.Timestamp
-    def __init__(self, information: _Optional[int] = ..., calls: _Optional[int] = ..., mode: _Optional[_Union[_budget_pb2.Mode, str]] = ..., period: _Optional[_Union[Period, str]] = ..., sliding_days: _Optional[int] = ..., zone: _Optional[str] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    def __init__(self, information: _Optional[int] = ..., calls: _Optional[int] = ..., mode: _Optional[_Union[_budget_pb2.Mode, str]] = ..., period: _Optional[_Union[Period, str]] = ..., sliding_days: _Optional[int] = ..., zone: _Optional[str] = ...) -> None: ...
 
 class LimitChange(_message.Message):
     __slots__ = ("path", "limit")
@@ -104,80 +96,6 @@ class SetLimitsResponse(_message.Message):
     version: int
     replayed: bool
     def __init__(self, version: _Optional[int] = ..., replayed: bool = ...) -> None: ...
-
-class LimitRequest(_message.Message):
-    __slots__ = ("account", "id", "asked_by", "limit_before", "limit_after", "reason", "expires_at", "approved_by")
-    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
-    ID_FIELD_NUMBER: _ClassVar[int]
-    ASKED_BY_FIELD_NUMBER: _ClassVar[int]
-    LIMIT_BEFORE_FIELD_NUMBER: _ClassVar[int]
-    LIMIT_AFTER_FIELD_NUMBER: _ClassVar[int]
-    REASON_FIELD_NUMBER: _ClassVar[int]
-    EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
-    APPROVED_BY_FIELD_NUMBER: _ClassVar[int]
-    account: _budget_pb2.Account
-    id: str
-    asked_by: str
-    limit_before: Limit
-    limit_after: Limit
-    reason: str
-    expires_at: _timestamp_pb2.Timestamp
-    approved_by: str
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., id: _Optional[str] = ..., asked_by: _Optional[str] = ..., limit_before: _Optional[_Union[Limit, _Mapping]] = ..., limit_after: _Optional[_Union[Limit, _Mapping]] = ..., reason: _Optional[str] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., approved_by: _Optional[str] = ...) -> None: ...
-
-class ListLimitRequestsRequest(_message.Message):
-    __slots__ = ("account", "page_size", "page_token")
-    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
-    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
-    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
-    account: _budget_pb2.Account
-    page_size: int
-    page_token: str
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
-
-class ListLimitRequestsResponse(_message.Message):
-    __slots__ = ("requests", "next_page_token")
-    REQUESTS_FIELD_NUMBER: _ClassVar[int]
-    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
-    requests: _containers.RepeatedCompositeFieldContainer[LimitRequest]
-    next_page_token: str
-    def __init__(self, requests: _Optional[_Iterable[_Union[LimitRequest, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
-
-class ApproveLimitRequest(_message.Message):
-    __slots__ = ("account", "id", "request_id")
-    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
-    ID_FIELD_NUMBER: _ClassVar[int]
-    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
-    account: _budget_pb2.Account
-    id: str
-    request_id: str
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., id: _Optional[str] = ..., request_id: _Optional[str] = ...) -> None: ...
-
-class ApproveLimitResponse(_message.Message):
-    __slots__ = ("version", "replayed")
-    VERSION_FIELD_NUMBER: _ClassVar[int]
-    REPLAYED_FIELD_NUMBER: _ClassVar[int]
-    version: int
-    replayed: bool
-    def __init__(self, version: _Optional[int] = ..., replayed: bool = ...) -> None: ...
-
-class RefuseLimitRequest(_message.Message):
-    __slots__ = ("account", "id", "reason", "request_id")
-    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
-    ID_FIELD_NUMBER: _ClassVar[int]
-    REASON_FIELD_NUMBER: _ClassVar[int]
-    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
-    account: _budget_pb2.Account
-    id: str
-    reason: str
-    request_id: str
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., id: _Optional[str] = ..., reason: _Optional[str] = ..., request_id: _Optional[str] = ...) -> None: ...
-
-class RefuseLimitResponse(_message.Message):
-    __slots__ = ("replayed",)
-    REPLAYED_FIELD_NUMBER: _ClassVar[int]
-    replayed: bool
-    def __init__(self, replayed: bool = ...) -> None: ...
 
 class ChargeEntry(_message.Message):
     __slots__ = ("account", "cost", "kind", "time", "request_id", "release_id", "query_id", "policy_statement", "shared_cost", "reason", "limit_before", "limit_after", "moved_to", "position", "actor")

@@ -48,21 +48,6 @@ class BudgetAdminServiceStub(object):
                 request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.SetLimitsRequest.SerializeToString,
                 response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.SetLimitsResponse.FromString,
                 _registered_method=True)
-        self.ListLimitRequests = channel.unary_unary(
-                '/gris.budget.v1.BudgetAdminService/ListLimitRequests',
-                request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.ListLimitRequestsRequest.SerializeToString,
-                response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.ListLimitRequestsResponse.FromString,
-                _registered_method=True)
-        self.ApproveLimit = channel.unary_unary(
-                '/gris.budget.v1.BudgetAdminService/ApproveLimit',
-                request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.ApproveLimitRequest.SerializeToString,
-                response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.ApproveLimitResponse.FromString,
-                _registered_method=True)
-        self.RefuseLimit = channel.unary_unary(
-                '/gris.budget.v1.BudgetAdminService/RefuseLimit',
-                request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.RefuseLimitRequest.SerializeToString,
-                response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.RefuseLimitResponse.FromString,
-                _registered_method=True)
         self.ListCharges = channel.unary_unary(
                 '/gris.budget.v1.BudgetAdminService/ListCharges',
                 request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.ListChargesRequest.SerializeToString,
@@ -152,32 +137,8 @@ class BudgetAdminServiceServicer(object):
         every process. A limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION
         with reason ACCOUNTS_WITHOUT_END: accounts that the configuration creates at first use would no longer have an
         enforced limit above them; TOO_MANY_LIMITS: the root account would have more than 100,000 stored limits and closed or
-        moved accounts; LIMIT_ENDED: a temporary limit would be over already; ACCOUNT_FORGOTTEN: an account of these names is
-        being forgotten. The journal has an entry for each limit, and none for its end.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def ListLimitRequests(self, request, context):
-        """Lists the requests for other limits that wait for a decision, by account.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def ApproveLimit(self, request, context):
-        """Approves a request for another limit: sets that limit, as SetLimits does, once enough persons have. None of them may
-        be who has asked, and where the configuration has administration.two_persons, two different ones are needed.
-        FAILED_PRECONDITION as for SetLimits, and with reason OTHER_PERSON_NEEDED; NO_SUCH_REQUEST: it was decided, has
-        expired, or never was; LIMIT_CHANGED: the limit is not that of when it was asked any more.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def RefuseLimit(self, request, context):
-        """Refuses a request for another limit. FAILED_PRECONDITION with reason NO_SUCH_REQUEST.
+        moved accounts; ACCOUNT_FORGOTTEN: an account of these names is being forgotten. The journal has an entry for each
+        limit.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -324,21 +285,6 @@ def add_BudgetAdminServiceServicer_to_server(servicer, server):
                     request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.SetLimitsRequest.FromString,
                     response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.SetLimitsResponse.SerializeToString,
             ),
-            'ListLimitRequests': grpc.unary_unary_rpc_method_handler(
-                    servicer.ListLimitRequests,
-                    request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.ListLimitRequestsRequest.FromString,
-                    response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.ListLimitRequestsResponse.SerializeToString,
-            ),
-            'ApproveLimit': grpc.unary_unary_rpc_method_handler(
-                    servicer.ApproveLimit,
-                    request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.ApproveLimitRequest.FromString,
-                    response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.ApproveLimitResponse.SerializeToString,
-            ),
-            'RefuseLimit': grpc.unary_unary_rpc_method_handler(
-                    servicer.RefuseLimit,
-                    request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.RefuseLimitRequest.FromString,
-                    response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.RefuseLimitResponse.SerializeToString,
-            ),
             'ListCharges': grpc.unary_unary_rpc_method_handler(
                     servicer.ListCharges,
                     request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.ListChargesRequest.FromString,
@@ -446,87 +392,6 @@ class BudgetAdminService(object):
             '/gris.budget.v1.BudgetAdminService/SetLimits',
             gris_dot_budget_dot_v1_dot_admin__pb2.SetLimitsRequest.SerializeToString,
             gris_dot_budget_dot_v1_dot_admin__pb2.SetLimitsResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def ListLimitRequests(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/gris.budget.v1.BudgetAdminService/ListLimitRequests',
-            gris_dot_budget_dot_v1_dot_admin__pb2.ListLimitRequestsRequest.SerializeToString,
-            gris_dot_budget_dot_v1_dot_admin__pb2.ListLimitRequestsResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def ApproveLimit(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/gris.budget.v1.BudgetAdminService/ApproveLimit',
-            gris_dot_budget_dot_v1_dot_admin__pb2.ApproveLimitRequest.SerializeToString,
-            gris_dot_budget_dot_v1_dot_admin__pb2.ApproveLimitResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def RefuseLimit(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/gris.budget.v1.BudgetAdminService/RefuseLimit',
-            gris_dot_budget_dot_v1_dot_admin__pb2.RefuseLimitRequest.SerializeToString,
-            gris_dot_budget_dot_v1_dot_admin__pb2.RefuseLimitResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -38,31 +38,9 @@ class BudgetAdminServiceStub:
     every process. A limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION
     with reason ACCOUNTS_WITHOUT_END: accounts that the configuration creates at first use would no longer have an
     enforced limit above them; TOO_MANY_LIMITS: the root account would have more than 100,000 stored limits and closed or
-    moved accounts; LIMIT_ENDED: a temporary limit would be over already; ACCOUNT_FORGOTTEN: an account of these names is
-    being forgotten. The journal has an entry for each limit, and none for its end.
+    moved accounts; ACCOUNT_FORGOTTEN: an account of these names is being forgotten. The journal has an entry for each
+    limit.
     """
-
-    ListLimitRequests: grpc.UnaryUnaryMultiCallable[
-        gris_api.budget.v1.admin_pb2.ListLimitRequestsRequest,
-        gris_api.budget.v1.admin_pb2.ListLimitRequestsResponse,
-    ]
-    """Lists the requests for other limits that wait for a decision, by account."""
-
-    ApproveLimit: grpc.UnaryUnaryMultiCallable[
-        gris_api.budget.v1.admin_pb2.ApproveLimitRequest,
-        gris_api.budget.v1.admin_pb2.ApproveLimitResponse,
-    ]
-    """Approves a request for another limit: sets that limit, as SetLimits does, once enough persons have. None of them may
-    be who has asked, and where the configuration has administration.two_persons, two different ones are needed.
-    FAILED_PRECONDITION as for SetLimits, and with reason OTHER_PERSON_NEEDED; NO_SUCH_REQUEST: it was decided, has
-    expired, or never was; LIMIT_CHANGED: the limit is not that of when it was asked any more.
-    """
-
-    RefuseLimit: grpc.UnaryUnaryMultiCallable[
-        gris_api.budget.v1.admin_pb2.RefuseLimitRequest,
-        gris_api.budget.v1.admin_pb2.RefuseLimitResponse,
-    ]
-    """Refuses a request for another limit. FAILED_PRECONDITION with reason NO_SUCH_REQUEST."""
 
     ListCharges: grpc.UnaryUnaryMultiCallable[
         gris_api.budget.v1.admin_pb2.ListChargesRequest,
@@ -213,31 +191,9 @@ class BudgetAdminServiceAsyncStub:
     every process. A limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION
     with reason ACCOUNTS_WITHOUT_END: accounts that the configuration creates at first use would no longer have an
     enforced limit above them; TOO_MANY_LIMITS: the root account would have more than 100,000 stored limits and closed or
-    moved accounts; LIMIT_ENDED: a temporary limit would be over already; ACCOUNT_FORGOTTEN: an account of these names is
-    being forgotten. The journal has an entry for each limit, and none for its end.
+    moved accounts; ACCOUNT_FORGOTTEN: an account of these names is being forgotten. The journal has an entry for each
+    limit.
     """
-
-    ListLimitRequests: grpc.aio.UnaryUnaryMultiCallable[
-        gris_api.budget.v1.admin_pb2.ListLimitRequestsRequest,
-        gris_api.budget.v1.admin_pb2.ListLimitRequestsResponse,
-    ]
-    """Lists the requests for other limits that wait for a decision, by account."""
-
-    ApproveLimit: grpc.aio.UnaryUnaryMultiCallable[
-        gris_api.budget.v1.admin_pb2.ApproveLimitRequest,
-        gris_api.budget.v1.admin_pb2.ApproveLimitResponse,
-    ]
-    """Approves a request for another limit: sets that limit, as SetLimits does, once enough persons have. None of them may
-    be who has asked, and where the configuration has administration.two_persons, two different ones are needed.
-    FAILED_PRECONDITION as for SetLimits, and with reason OTHER_PERSON_NEEDED; NO_SUCH_REQUEST: it was decided, has
-    expired, or never was; LIMIT_CHANGED: the limit is not that of when it was asked any more.
-    """
-
-    RefuseLimit: grpc.aio.UnaryUnaryMultiCallable[
-        gris_api.budget.v1.admin_pb2.RefuseLimitRequest,
-        gris_api.budget.v1.admin_pb2.RefuseLimitResponse,
-    ]
-    """Refuses a request for another limit. FAILED_PRECONDITION with reason NO_SUCH_REQUEST."""
 
     ListCharges: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.budget.v1.admin_pb2.ListChargesRequest,
@@ -390,37 +346,9 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         every process. A limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION
         with reason ACCOUNTS_WITHOUT_END: accounts that the configuration creates at first use would no longer have an
         enforced limit above them; TOO_MANY_LIMITS: the root account would have more than 100,000 stored limits and closed or
-        moved accounts; LIMIT_ENDED: a temporary limit would be over already; ACCOUNT_FORGOTTEN: an account of these names is
-        being forgotten. The journal has an entry for each limit, and none for its end.
+        moved accounts; ACCOUNT_FORGOTTEN: an account of these names is being forgotten. The journal has an entry for each
+        limit.
         """
-
-    @abc.abstractmethod
-    def ListLimitRequests(
-        self,
-        request: gris_api.budget.v1.admin_pb2.ListLimitRequestsRequest,
-        context: _ServicerContext,
-    ) -> typing.Union[gris_api.budget.v1.admin_pb2.ListLimitRequestsResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.ListLimitRequestsResponse]]:
-        """Lists the requests for other limits that wait for a decision, by account."""
-
-    @abc.abstractmethod
-    def ApproveLimit(
-        self,
-        request: gris_api.budget.v1.admin_pb2.ApproveLimitRequest,
-        context: _ServicerContext,
-    ) -> typing.Union[gris_api.budget.v1.admin_pb2.ApproveLimitResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.ApproveLimitResponse]]:
-        """Approves a request for another limit: sets that limit, as SetLimits does, once enough persons have. None of them may
-        be who has asked, and where the configuration has administration.two_persons, two different ones are needed.
-        FAILED_PRECONDITION as for SetLimits, and with reason OTHER_PERSON_NEEDED; NO_SUCH_REQUEST: it was decided, has
-        expired, or never was; LIMIT_CHANGED: the limit is not that of when it was asked any more.
-        """
-
-    @abc.abstractmethod
-    def RefuseLimit(
-        self,
-        request: gris_api.budget.v1.admin_pb2.RefuseLimitRequest,
-        context: _ServicerContext,
-    ) -> typing.Union[gris_api.budget.v1.admin_pb2.RefuseLimitResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.RefuseLimitResponse]]:
-        """Refuses a request for another limit. FAILED_PRECONDITION with reason NO_SUCH_REQUEST."""
 
     @abc.abstractmethod
     def ListCharges(

@@ -26,7 +26,7 @@ class Account(_message.Message):
     def __init__(self, path: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Level(_message.Message):
-    __slots__ = ("path", "limit", "spent", "reserved", "remaining", "mode", "window_start", "window_end", "worst_case", "policy_statements", "over_limit", "previous_currency", "largest_limit", "unlimited_before", "remaining_of_blocks", "limit_until")
+    __slots__ = ("path", "limit", "spent", "reserved", "remaining", "mode", "window_start", "window_end", "worst_case", "policy_statements", "over_limit", "previous_currency", "largest_limit", "unlimited_before", "remaining_of_blocks")
     PATH_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     SPENT_FIELD_NUMBER: _ClassVar[int]
@@ -42,7 +42,6 @@ class Level(_message.Message):
     LARGEST_LIMIT_FIELD_NUMBER: _ClassVar[int]
     UNLIMITED_BEFORE_FIELD_NUMBER: _ClassVar[int]
     REMAINING_OF_BLOCKS_FIELD_NUMBER: _ClassVar[int]
-    LIMIT_UNTIL_FIELD_NUMBER: _ClassVar[int]
     path: _containers.RepeatedScalarFieldContainer[str]
     limit: _cost_pb2.Cost
     spent: _cost_pb2.Cost
@@ -58,8 +57,7 @@ class Level(_message.Message):
     largest_limit: _cost_pb2.Cost
     unlimited_before: bool
     remaining_of_blocks: _containers.RepeatedCompositeFieldContainer[_cost_pb2.Cost]
-    limit_until: _timestamp_pb2.Timestamp
-    def __init__(self, path: _Optional[_Iterable[str]] = ..., limit: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., spent: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., reserved: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., remaining: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., mode: _Optional[_Union[Mode, str]] = ..., window_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., window_end: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., worst_case: bool = ..., policy_statements: _Optional[_Iterable[str]] = ..., over_limit: bool = ..., previous_currency: bool = ..., largest_limit: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., unlimited_before: bool = ..., remaining_of_blocks: _Optional[_Iterable[_Union[_cost_pb2.Cost, _Mapping]]] = ..., limit_until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    def __init__(self, path: _Optional[_Iterable[str]] = ..., limit: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., spent: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., reserved: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., remaining: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., mode: _Optional[_Union[Mode, str]] = ..., window_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., window_end: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., worst_case: bool = ..., policy_statements: _Optional[_Iterable[str]] = ..., over_limit: bool = ..., previous_currency: bool = ..., largest_limit: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., unlimited_before: bool = ..., remaining_of_blocks: _Optional[_Iterable[_Union[_cost_pb2.Cost, _Mapping]]] = ...) -> None: ...
 
 class Shortfall(_message.Message):
     __slots__ = ("path", "unit", "requested", "remaining", "refreshes_at")
@@ -220,31 +218,3 @@ class RegionShare(_message.Message):
     held: _cost_pb2.Cost
     ends_at: _timestamp_pb2.Timestamp
     def __init__(self, region: _Optional[str] = ..., held: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., ends_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
-
-class RequestLimitRequest(_message.Message):
-    __slots__ = ("account", "path", "information", "calls", "until", "reason", "asked_by", "request_id")
-    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
-    PATH_FIELD_NUMBER: _ClassVar[int]
-    INFORMATION_FIELD_NUMBER: _ClassVar[int]
-    CALLS_FIELD_NUMBER: _ClassVar[int]
-    UNTIL_FIELD_NUMBER: _ClassVar[int]
-    REASON_FIELD_NUMBER: _ClassVar[int]
-    ASKED_BY_FIELD_NUMBER: _ClassVar[int]
-    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
-    account: Account
-    path: _containers.RepeatedScalarFieldContainer[str]
-    information: int
-    calls: int
-    until: _timestamp_pb2.Timestamp
-    reason: str
-    asked_by: _containers.RepeatedScalarFieldContainer[str]
-    request_id: str
-    def __init__(self, account: _Optional[_Union[Account, _Mapping]] = ..., path: _Optional[_Iterable[str]] = ..., information: _Optional[int] = ..., calls: _Optional[int] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., reason: _Optional[str] = ..., asked_by: _Optional[_Iterable[str]] = ..., request_id: _Optional[str] = ...) -> None: ...
-
-class RequestLimitResponse(_message.Message):
-    __slots__ = ("id", "replayed")
-    ID_FIELD_NUMBER: _ClassVar[int]
-    REPLAYED_FIELD_NUMBER: _ClassVar[int]
-    id: str
-    replayed: bool
-    def __init__(self, id: _Optional[str] = ..., replayed: bool = ...) -> None: ...

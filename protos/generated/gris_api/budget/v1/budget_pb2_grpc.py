@@ -88,11 +88,6 @@ class BudgetServiceStub(object):
                 request_serializer=gris_dot_budget_dot_v1_dot_budget__pb2.GetBudgetRequest.SerializeToString,
                 response_deserializer=gris_dot_budget_dot_v1_dot_budget__pb2.GetBudgetResponse.FromString,
                 _registered_method=True)
-        self.RequestLimit = channel.unary_unary(
-                '/gris.budget.v1.BudgetService/RequestLimit',
-                request_serializer=gris_dot_budget_dot_v1_dot_budget__pb2.RequestLimitRequest.SerializeToString,
-                response_deserializer=gris_dot_budget_dot_v1_dot_budget__pb2.RequestLimitResponse.FromString,
-                _registered_method=True)
 
 
 class BudgetServiceServicer(object):
@@ -173,15 +168,6 @@ class BudgetServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def RequestLimit(self, request, context):
-        """Asks administrators for a higher limit of an account, or of a level above it. It changes no limit itself: what is
-        asked is kept for 30 days, or until it is approved or refused. FAILED_PRECONDITION with reason TOO_MANY_REQUESTS: who
-        asks has asked already, or the level has 8 requests, or the root account 1000; LIMIT_ENDED, NOT_MORE, ACCOUNT_CLOSED.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
 
 def add_BudgetServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -209,11 +195,6 @@ def add_BudgetServiceServicer_to_server(servicer, server):
                     servicer.GetBudget,
                     request_deserializer=gris_dot_budget_dot_v1_dot_budget__pb2.GetBudgetRequest.FromString,
                     response_serializer=gris_dot_budget_dot_v1_dot_budget__pb2.GetBudgetResponse.SerializeToString,
-            ),
-            'RequestLimit': grpc.unary_unary_rpc_method_handler(
-                    servicer.RequestLimit,
-                    request_deserializer=gris_dot_budget_dot_v1_dot_budget__pb2.RequestLimitRequest.FromString,
-                    response_serializer=gris_dot_budget_dot_v1_dot_budget__pb2.RequestLimitResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -380,33 +361,6 @@ class BudgetService(object):
             '/gris.budget.v1.BudgetService/GetBudget',
             gris_dot_budget_dot_v1_dot_budget__pb2.GetBudgetRequest.SerializeToString,
             gris_dot_budget_dot_v1_dot_budget__pb2.GetBudgetResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def RequestLimit(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/gris.budget.v1.BudgetService/RequestLimit',
-            gris_dot_budget_dot_v1_dot_budget__pb2.RequestLimitRequest.SerializeToString,
-            gris_dot_budget_dot_v1_dot_budget__pb2.RequestLimitResponse.FromString,
             options,
             channel_credentials,
             insecure,

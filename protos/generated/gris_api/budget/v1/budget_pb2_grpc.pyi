@@ -95,15 +95,6 @@ class BudgetServiceStub:
     together with their statements.
     """
 
-    RequestLimit: grpc.UnaryUnaryMultiCallable[
-        gris_api.budget.v1.budget_pb2.RequestLimitRequest,
-        gris_api.budget.v1.budget_pb2.RequestLimitResponse,
-    ]
-    """Asks administrators for a higher limit of an account, or of a level above it. It changes no limit itself: what is
-    asked is kept for 30 days, or until it is approved or refused. FAILED_PRECONDITION with reason TOO_MANY_REQUESTS: who
-    asks has asked already, or the level has 8 requests, or the root account 1000; LIMIT_ENDED, NOT_MORE, ACCOUNT_CLOSED.
-    """
-
 class BudgetServiceAsyncStub:
     """A strict ledger of what was charged to each analyst. It never learns what is asked.
 
@@ -179,15 +170,6 @@ class BudgetServiceAsyncStub:
     """Returns limits, and what is spent, reserved and left. With with_policy_statements, FAILED_PRECONDITION with reason
     TOO_MANY_STATEMENTS: more than 1000 policy statements count; STATEMENTS_ARCHIVED: charges that count were archived,
     together with their statements.
-    """
-
-    RequestLimit: grpc.aio.UnaryUnaryMultiCallable[
-        gris_api.budget.v1.budget_pb2.RequestLimitRequest,
-        gris_api.budget.v1.budget_pb2.RequestLimitResponse,
-    ]
-    """Asks administrators for a higher limit of an account, or of a level above it. It changes no limit itself: what is
-    asked is kept for 30 days, or until it is approved or refused. FAILED_PRECONDITION with reason TOO_MANY_REQUESTS: who
-    asks has asked already, or the level has 8 requests, or the root account 1000; LIMIT_ENDED, NOT_MORE, ACCOUNT_CLOSED.
     """
 
 class BudgetServiceServicer(metaclass=abc.ABCMeta):
@@ -275,17 +257,6 @@ class BudgetServiceServicer(metaclass=abc.ABCMeta):
         """Returns limits, and what is spent, reserved and left. With with_policy_statements, FAILED_PRECONDITION with reason
         TOO_MANY_STATEMENTS: more than 1000 policy statements count; STATEMENTS_ARCHIVED: charges that count were archived,
         together with their statements.
-        """
-
-    @abc.abstractmethod
-    def RequestLimit(
-        self,
-        request: gris_api.budget.v1.budget_pb2.RequestLimitRequest,
-        context: _ServicerContext,
-    ) -> typing.Union[gris_api.budget.v1.budget_pb2.RequestLimitResponse, collections.abc.Awaitable[gris_api.budget.v1.budget_pb2.RequestLimitResponse]]:
-        """Asks administrators for a higher limit of an account, or of a level above it. It changes no limit itself: what is
-        asked is kept for 30 days, or until it is approved or refused. FAILED_PRECONDITION with reason TOO_MANY_REQUESTS: who
-        asks has asked already, or the level has 8 requests, or the root account 1000; LIMIT_ENDED, NOT_MORE, ACCOUNT_CLOSED.
         """
 
 def add_BudgetServiceServicer_to_server(servicer: BudgetServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...
