@@ -17,10 +17,6 @@ MAX_NOTED = 10_000
 DAY_SECONDS = 86_400
 
 
-class UnnamedAccountError(Exception):
-    """The ledger gives an account no id, so that nobody could say later whose something is."""
-
-
 class History:
     """The history of all accounts, in a release store.
 
@@ -33,14 +29,11 @@ class History:
         # Repeats that are listed already, in the order in which they were noted.
         self._noted: OrderedDict[tuple[tuple[str, ...], str, int], None] = OrderedDict()
 
-    async def add(self, account: Sequence[str] | None, release: app_pb2.PastRelease) -> None:
+    async def add(self, account: Sequence[str], release: app_pb2.PastRelease) -> None:
         """Note a result. If its release is kept, only what was shown of it is noted.
 
         A repeat without a request id adds nothing to the list: it is noted once a day, and need not wait for a disk.
-        Raises UnnamedAccountError if the account is None, as it is to a ledger that names none.
         """
-        if account is None:
-            raise UnnamedAccountError
         noted = (tuple(account), deduplication_key(release), release.released_at.seconds // DAY_SECONDS)
         if release.request_id == "" and noted in self._noted:
             return
@@ -61,17 +54,13 @@ class History:
         )
         await self._store.add_receipt(tuple(account), receipt)
 
-    async def find(self, account: Sequence[str] | None, request_id: str) -> app_pb2.PastRelease | None:
-        """Return the result of an account's request with this id, None if there is none, or no such account."""
-        return None if account is None else await self._store.receipt(tuple(account), request_id)
+    async def find(self, account: Sequence[str], request_id: str) -> app_pb2.PastRelease | None:
+        """Return the result of an account's request with this id, None if there is none."""
+        return await self._store.receipt(tuple(account), request_id)
 
-    async def page(self, account: Sequence[str] | None, most: int, before: int | None) -> ReceiptPage:
-        """Return at most `most` results of an account, older than the one at `before`; of no account none."""
-        return (
-            ReceiptPage((), None)
-            if account is None
-            else await self._store.receipts(tuple(account), most, before)
-        )
+    async def page(self, account: Sequence[str], most: int, before: int | None) -> ReceiptPage:
+        """Return at most `most` results of an account, older than the one at `before`."""
+        return await self._store.receipts(tuple(account), most, before)
 
 
 def deduplication_key(release: app_pb2.PastRelease) -> str:

@@ -30,7 +30,6 @@ from gris_serving.identity import Context
 from pinot_connector import telemetry
 from pinot_connector.checked_arguments import require_confidence, require_max_cost
 from pinot_connector.client import AsyncPrivateClient
-from pinot_connector.errors import GrisError
 from pinot_connector.guarantees import PublishedDomain
 from pinot_connector.query_pipeline import Admission
 from pinot_connector.results import PrivateResult
@@ -137,7 +136,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
             await current_call.get().turn()
             position = self._page_tokens.position(account, request.page_token)
             client = self._client_of(account)
-            page = await self._history.page(await client.kept_as(), most, position)
+            page = await self._history.page(account, most, position)
             if page.releases:
                 await client.require_not_closed()
             after = self._page_tokens.token(account, page.after)
@@ -147,7 +146,6 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
                 for each, is_offered in zip(page.releases, offered, strict=True)
             ]
             return app_pb2.ListReleasesResponse(releases=listed, next_page_token=after)
-
 
     async def finish(self) -> None:
         """Wait until everything is kept that has to be; call it before the release store is closed."""
@@ -160,7 +158,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
         confidence, max_cost = _confidence(request.confidence), _max_cost(request)
         with self._alone(account, request_id) as alone:
             client = self._client_of(account)
-            known = await self._listed(client, question, request_id) if request_id else None
+            known = await self._history.find(account, request_id) if request_id else None
             if known is not None and (known.question, known.confidence) != (question, request.confidence):
                 raise RequestError("request_id", "was used before with another question or confidence")
             if known is not None and not known.elements_omitted:
@@ -186,17 +184,6 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
             await turn()
             return await _converted(result, lambda: _Answer.of(result))
         return await asyncio.shield(finishing[0])
-
-    async def _listed(
-        self, client: AsyncPrivateClient, question: question_pb2.Question, request_id: str
-    ) -> app_pb2.PastRelease | None:
-        """Return what is listed under a request id; raise what is wrong with the question if nobody can say."""
-        try:
-            kept_as = await client.kept_as()
-        except GrisError:
-            await client.estimate(question)
-            raise
-        return await self._history.find(kept_as, request_id)
 
     def _begin_to_finish(
         self, account: Account, request: app_pb2.AskRequest, result: PrivateResult, alone: ExitStack
@@ -228,7 +215,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
         else:
             past.elements_omitted = True
         try:
-            await self._history.add(await client.kept_as(), past)
+            await self._history.add(account, past)
         except Exception as error:
             # The caller has paid and gets the result all the same.
             fields = {"error": type(error).__name__}

@@ -26,7 +26,6 @@ from pinot_connector.channels import Timeouts, open_channel
 from pinot_connector.circuit_breaker import CircuitBreaker
 from pinot_connector.endpoints import Address
 from pinot_connector.errors import (
-    AccountUnknown,
     BudgetExhausted,
     GrisError,
     HomeUnavailable,
@@ -37,7 +36,7 @@ from pinot_connector.errors import (
     ServiceUnavailable,
 )
 from pinot_connector.held_budgets import HeldQueue, HeldQueues
-from pinot_connector.known_accounts import KnownAccount, KnownAccounts
+from pinot_connector.known_accounts import KnownAccounts
 from pinot_connector.rpc_errors import Service, error_of_rpc
 
 FIRST_PAUSE_SECONDS = 0.05
@@ -160,7 +159,7 @@ class BudgetServiceClient:
         finally:
             self._queues.freed(self.account)
         # Of a closed account nothing is charged.
-        self._known.learn(self.account, KnownAccount(is_closed=False, id=response.account_id), asked_at)
+        self._known.learn(self.account, asked_at, is_closed=False)
         try:
             return charge_of(response)
         except IntegrityError:
@@ -199,49 +198,23 @@ class BudgetServiceClient:
         )
 
     async def is_closed(self) -> bool:
-        """Returns whether the account, or a level above it, is closed or was moved; known for at most a minute.
+        """Returns whether the account, or a level above it, is closed; known for at most a minute.
 
         Raises:
             GrisError: the ledger does not answer, and has not within the last minute.
         """
 
-        return (await self._known_account()).is_closed
-
-    async def kept_as(self) -> tuple[str, ...] | None:
-        """Returns what names the account where something is kept for it: nothing, its id in the ledger, and its path.
-
-        No account has such a path. Who has the same path after the account was forgotten is somebody else. It is known
-        for at most a minute. None: the ledger gives the account no id, so that nobody could say whose it is that is
-        kept; it has nothing of it so far, or is of a version without ids.
-
-        Raises:
-            GrisError: the ledger does not answer, and has not within the last minute.
-        """
-        try:
-            return self._kept_as(await self._known_account())
-        except AccountUnknown:
-            return None
-
-    def known_kept_as(self) -> tuple[str, ...] | None:
-        """Returns what `kept_as` does if the ledger need not be asked for it; None: it has to be, or gives no id."""
-        return self._kept_as(self._known.young(self.account))
-
-    def _kept_as(self, known: KnownAccount | None) -> tuple[str, ...] | None:
-        return ("", known.id, *self.account) if known is not None and known.id else None
-
-    async def _known_account(self) -> KnownAccount:
-        async def ask() -> KnownAccount:
+        async def ask() -> bool:
             asked = budget_pb2.GetBudgetRequest(account=self._account, without_levels=True)
-            response = await self._budget(asked)
-            return KnownAccount(bool(response.closed_level), response.account_id)
+            return bool((await self._budget(asked)).closed_level)
 
-        return await self._known.known(self.account, ask)
+        return await self._known.is_closed(self.account, ask)
 
     async def require_not_closed(self) -> None:
         """Refuses a closed account as the ledger does, known for at most a minute.
 
         Raises:
-            ServiceRefused: the account, or a level above it, is closed or was moved.
+            ServiceRefused: the account, or a level above it, is closed.
             GrisError: the ledger does not answer, and has not within the last minute.
         """
         if await self.is_closed():

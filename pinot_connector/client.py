@@ -252,16 +252,12 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
         """Returns if the account may read what it has paid for, by what the ledger said at most a minute ago.
 
         Raises:
-            ServiceRefused: the account, or a level above it, is closed or was moved (`reason` ACCOUNT_CLOSED).
+            ServiceRefused: the account, or a level above it, is closed (`reason` ACCOUNT_CLOSED).
             AccountUnknown: the account has no budget.
             ServiceUnavailable: budget_service does not answer, and has not within the last minute.
         """
         self._require_open()
         await self._budget.require_not_closed()
-
-    async def kept_as(self) -> tuple[str, ...] | None:
-        """Returns what names the account in a release store; see `BudgetServiceClient.kept_as`, also for errors."""
-        return await self._budget.kept_as()
 
     async def guarantee(
         self,

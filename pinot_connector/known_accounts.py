@@ -1,14 +1,12 @@
-"""Which accounts are closed, and who they are, by what the ledger answered a short time ago.
+"""Which accounts are closed, by what the ledger answered a short time ago.
 
-What an account has paid for is given without a reservation, which is where the ledger refuses a closed account. And a
-name may be somebody else's by then: an account that was forgotten leaves it open for the next one.
+What an account has paid for is given without a reservation, which is where the ledger refuses a closed account.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from pinot_connector.single_flight import SharedCalls
@@ -16,21 +14,8 @@ from pinot_connector.single_flight import SharedCalls
 _Account: TypeAlias = tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class KnownAccount:
-    """What the ledger says of an account.
-
-    Attributes:
-        is_closed: Whether it, or a level above it, is closed or was moved.
-        id: Its name in the ledger until it is forgotten; empty: the ledger has nothing of it so far.
-    """
-
-    is_closed: bool
-    id: str
-
-
 class KnownAccounts:
-    """Remembers what the ledger said of accounts. For one event loop.
+    """Remembers of accounts whether the ledger said that they, or levels above them, are closed. For one event loop.
 
     Args:
         known_seconds: how old an answer may be.
@@ -40,28 +25,18 @@ class KnownAccounts:
     def __init__(self, known_seconds: float, most: int = 10_000) -> None:
         self._known_seconds = known_seconds
         self._most = most
-        self._answers: dict[_Account, tuple[KnownAccount, float]] = {}
-        self._asking: SharedCalls[KnownAccount] = SharedCalls()
+        self._answers: dict[_Account, tuple[bool, float]] = {}
+        self._asking: SharedCalls[bool] = SharedCalls()
 
-    def young(self, account: _Account) -> KnownAccount | None:
-        """Returns what the ledger said of the account not too long ago; None: nothing."""
-        known, asked_at = self._answers.get(account, (None, 0.0))
-        return known if known is not None and _now() - asked_at < self._known_seconds else None
-
-    def learn(self, account: _Account, known: KnownAccount, asked_at: float) -> None:
-        """Remembers what the ledger said, which was asked at a time of the event loop.
-
-        One without an id gets it with its next charge, so nothing is remembered of that.
-        """
-        if not (known.id or known.is_closed):
-            return
+    def learn(self, account: _Account, asked_at: float, *, is_closed: bool) -> None:
+        """Remembers what the ledger said, which was asked at a time of the event loop."""
         self._answers.pop(account, None)
         while len(self._answers) >= self._most:
             del self._answers[next(iter(self._answers))]
-        self._answers[account] = known, asked_at
+        self._answers[account] = is_closed, asked_at
 
-    async def known(self, account: _Account, ask: Callable[[], Awaitable[KnownAccount]]) -> KnownAccount:
-        """Returns what the ledger says of the account now, or said when it was last asked.
+    async def is_closed(self, account: _Account, ask: Callable[[], Awaitable[bool]]) -> bool:
+        """Returns whether the ledger says that an account is closed now, or said so when it was last asked.
 
         Args:
             account: the path of the account.
@@ -70,13 +45,14 @@ class KnownAccounts:
         Raises:
             GrisError: the ledger did not answer; what is older is never used.
         """
-        if (known := self.young(account)) is not None:
-            return known
+        known = self._answers.get(account)
+        if known is not None and _now() - known[1] < self._known_seconds:
+            return known[0]
         asked_at = _now()
 
-        async def asked() -> KnownAccount:
+        async def asked() -> bool:
             answer = await ask()
-            self.learn(account, answer, asked_at)
+            self.learn(account, asked_at, is_closed=answer)
             return answer
 
         # Many at once make one call, and share its failure.

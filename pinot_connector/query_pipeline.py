@@ -270,12 +270,8 @@ class QueryPipeline:
         the account is closed. If it is, there is nothing here, so that the question goes to the ledger and is refused
         there. So it is where nobody can say: a region without its home knows what was paid for there.
         """
-        account = self._budget.known_kept_as()
-        if account is None and await self._find(translated.query_id) is None:
-            return None
+        found = await self._find(translated.query_id)
         try:
-            account = account or await self._budget.kept_as()
-            found = None if account is None else await self._releases.find(translated.query_id, account)
             if found is None or found.payment is None or await self._budget.is_closed():
                 return None
         except HomeUnavailable:
@@ -386,9 +382,8 @@ class QueryPipeline:
             return found.kept
         # It is paid for and will be shown. If the mark is lost, the ledger still knows that the account has paid.
         with suppress(GrisError):
-            payment, account = payment_of(charge.remaining), await self._budget.kept_as()
-            if payment is not None and account is not None:
-                await self._releases.mark_paid(bill.query_id, account, payment)
+            if (payment := payment_of(charge.remaining)) is not None:
+                await self._releases.mark_paid(bill.query_id, self._budget.account, payment)
         return Charged(release.shown.completed, charge)
 
 

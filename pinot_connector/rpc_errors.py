@@ -56,8 +56,8 @@ class Service(StrEnum):
 
 _DOMAINS = {Service.DP: "gris.dp", Service.BUDGET: "gris.budget", Service.GATEWAY: "gris.app"}
 
-# The account, and the fields of a request for another limit.
-_FROM_CALLERS = frozenset(("account", "path", "information", "calls", "until", "reason"))
+# The account.
+_FROM_CALLERS = frozenset(("account", "path"))
 
 # A call that ends in one of these may have had its effect before the answer was lost.
 _LOST_ANSWERS = frozenset(

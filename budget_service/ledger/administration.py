@@ -7,7 +7,6 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from budget_service.ledger.account_states import UNTOUCHED, AccountState
 from budget_service.ledger.currency import window_before
 from budget_service.ledger.draft import Draft
 from budget_service.ledger.limits import AppliedLimits, change_text
@@ -98,10 +97,6 @@ def resume_clock(snapshot: Snapshot, request: ResumeClock, now: Microseconds) ->
 def _limits_outcome(
     snapshot: Snapshot, request: SetLimits, most_stored: int, now: Microseconds
 ) -> LimitsSet | Refused:
-    levels = {each for level, _ in request.changes for each in level.levels}
-    if any(snapshot.states.get(each, UNTOUCHED).is_forgotten for each in levels):
-        # What is set for a name that goes would be of nobody.
-        return Refused(Reason.ACCOUNT_FORGOTTEN)
     added = sum(limit is not None for _, limit in request.changes)
     if added and snapshot.stored_limits + added > most_stored:
         return Refused(Reason.TOO_MANY_LIMITS)
@@ -179,13 +174,12 @@ def decision(
     *,
     journal: tuple[JournalEntry, ...] = (),
     limits: tuple[tuple[Account, Limit | None], ...] = (),
-    states: Mapping[Account, AccountState] = MappingProxyType({}),
-    moved: tuple[Account, Account] | None = None,
+    closed: Mapping[Account, bool] = MappingProxyType({}),
     draft: Draft | None = None,
 ) -> Decision:
     """Return an outcome with the change that remembers it, and what else it writes."""
     remembered = StoredOutcome(request.fingerprint(), outcome, root.last_time + RETENTION)
-    change = _change(root, remembered, journal=journal, limits=limits, states=states, moved=moved)
+    change = _change(root, remembered, journal=journal, limits=limits, closed=closed)
     change = change if draft is None else _ending(draft, change)
     return Decision(Answer(outcome, replayed=False), change)
 
@@ -196,8 +190,7 @@ def _change(
     *,
     journal: tuple[JournalEntry, ...] = (),
     limits: tuple[tuple[Account, Limit | None], ...] = (),
-    states: Mapping[Account, AccountState] = MappingProxyType({}),
-    moved: tuple[Account, Account] | None = None,
+    closed: Mapping[Account, bool] = MappingProxyType({}),
 ) -> Change:
     return Change(
         root=root,
@@ -208,8 +201,7 @@ def _change(
         journal=journal,
         payment=None,
         limits=limits,
-        states=states,
-        moved=moved,
+        closed=closed,
     )
 
 

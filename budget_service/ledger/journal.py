@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from budget_service.ledger.limits import parse_change
 from budget_service.ledger.state import EntryKind, JournalEntry
-from budget_service.ledger.values import Account, blocks_of, parse_blocks
+from budget_service.ledger.values import blocks_of, parse_blocks
 
 # They name one time, at which something begins, or by which the clock is behind.
 _WITH_A_TIME = (EntryKind.CURRENCY, EntryKind.CLOCK)
@@ -33,7 +33,5 @@ def require_well_formed(entry: JournalEntry) -> None:
         raise ValueError("an entry without its time")
     if entry.kind is EntryKind.LIMIT:
         parse_change(entry.change)
-    if entry.kind is EntryKind.MOVE and Account.of_text(entry.change).path[:-1] != account.path[:-1]:
-        raise ValueError("an entry that moves an account to another level")
     if entry.is_administrative != bool(entry.actor):
         raise ValueError("an act of nobody, or a charge by an administrator")

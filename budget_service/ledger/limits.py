@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from budget_service.ledger.account_states import AccountState
 from budget_service.ledger.values import Account, Cost, LevelLimit, Limit, Mode
 from budget_service.ledger.windows import Microseconds, Period, WindowRule
 
@@ -20,27 +19,21 @@ class LimitsChangedError(Exception):
 
 
 class StoredLimits(Struct, frozen=True, gc=False):
-    """Stored limits and states of the levels of an account. `version` is that of those of the whole root, 0 if none."""
+    """Stored limits of the levels of an account, and which of them are `closed`.
+
+    `version` is that of both for the whole root, 0 if there are none.
+    """
 
     version: int = 0
     limits: Mapping[Account, Limit] = field(default_factory=dict)
-    states: Mapping[Account, AccountState] = field(default_factory=dict)
+    closed: frozenset[Account] = frozenset()
 
     def applied_to(self, account: Account, levels: tuple[LevelLimit, ...]) -> AppliedLimits:
         """Return what requests of an account with these limited levels are decided by."""
-        if not self.states:
+        if not self.closed:
             return AppliedLimits(levels, self.version)
-        path = (account.level(depth) for depth in range(1, account.depth + 1))
-        closed = (level for level in path if level in self.states and self.states[level].is_closed)
-        own = self.states.get(account)
-        first = own.former(account)[:1] if own is not None else ()
-        return AppliedLimits(
-            levels,
-            self.version,
-            closed=next(closed, None),
-            is_moved=own is not None and own.is_over,
-            paid_as=first[0].text if first else "",
-        )
+        closed = next((level for level in account.levels if level in self.closed), None)
+        return AppliedLimits(levels, self.version, closed=closed)
 
 
 class LeaseBounds(Struct, frozen=True, gc=False):
@@ -53,20 +46,14 @@ class LeaseBounds(Struct, frozen=True, gc=False):
     window_end: Microseconds | None
 
 
-class WouldChangeError(Exception):
-    """What was decided without being done has another answer than one without effect."""
-
-
 class AppliedLimits(Struct, frozen=True, gc=False):
     """The limits that a request is decided by, and the version of the root's stored limits that they were found with.
 
     `levels` are the levels of the account that have a limit, from the widest; a request about a budget needs at least
-    one. `rules` are the windows of all limits that the root has, for a change of currency, or those that the account
-    may have had by the configuration, to forget it. `most_stored` is how many limits and states of accounts a root may
-    have stored. What an administrator asks of a root otherwise needs none: see NO_LIMITS. `closed` is the widest level
-    of the account that is closed; the account itself `is_moved` if that is an earlier name, or one that is forgotten.
-    `paid_as` is the first name of an account that was moved: its payments are kept under it. In a region the one level
-    is a `lease`, whose share is the limit. A `dry_run` changes nothing, and its answer is without effect.
+    one. `rules` are the windows of all limits that the root has, for a change of currency. `most_stored` is how many
+    limits and closed accounts a root may have stored. What an administrator asks of a root otherwise needs none: see
+    NO_LIMITS. `closed` is the widest level of the account that is closed. In a region the one level is a `lease`, whose
+    share is the limit, and payments are kept under the name `paid_as`.
     """
 
     levels: tuple[LevelLimit, ...] = ()
@@ -74,10 +61,8 @@ class AppliedLimits(Struct, frozen=True, gc=False):
     rules: tuple[WindowRule, ...] = ()
     most_stored: int = MAX_STORED_LIMITS
     closed: Account | None = None
-    is_moved: bool = False
     paid_as: str = ""
     lease: LeaseBounds | None = None
-    dry_run: bool = False
 
     def payer(self, account: Account) -> str:
         """Return whose payments count for a request: the account's own, made in windows of its last level with a limit.

@@ -35,13 +35,6 @@ class Reason(Enum):
     NOT_PAID = "NOT_PAID"
     ACCOUNT_CLOSED = "ACCOUNT_CLOSED"
     ACCOUNT_NOT_CLOSED = "ACCOUNT_NOT_CLOSED"
-    ACCOUNT_MOVED = "ACCOUNT_MOVED"
-    TARGET_USED = "TARGET_USED"
-    HAS_ACCOUNTS_BELOW = "HAS_ACCOUNTS_BELOW"
-    STILL_COUNTS = "STILL_COUNTS"
-    ACCOUNT_FORGOTTEN = "ACCOUNT_FORGOTTEN"
-    NOTHING_TO_MOVE = "NOTHING_TO_MOVE"
-    MOVED_TOO_OFTEN = "MOVED_TOO_OFTEN"
     LEASE_SPENT = "LEASE_SPENT"
     LEASE_NOT_YOURS = "LEASE_NOT_YOURS"
 
@@ -194,9 +187,9 @@ class Refused(Struct, frozen=True, gc=False):
 
 
 class LimitsSet(Struct, frozen=True, gc=False):
-    """Limits were changed, or an account was closed, opened or moved.
+    """Limits were changed, or an account was closed or opened.
 
-    `version` is that of the root's limits and states from now on; no others ever have it.
+    `version` is that of the root's limits and closed accounts from now on; no others ever have it.
     """
 
     version: int
@@ -224,8 +217,3 @@ class Answer(Struct, frozen=True, gc=False):
 
     outcome: Outcome
     replayed: bool
-
-    @property
-    def is_without_effect(self) -> bool:
-        """Whether nothing that was asked for is done now."""
-        return self.replayed or isinstance(self.outcome, Exhausted | Held | Refused)

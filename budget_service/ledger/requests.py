@@ -284,37 +284,10 @@ class ReopenAccount(Struct, frozen=True, gc=False, kw_only=True):
         return fingerprint_of(self.account, ("reopen", *act_fields(self.actor, self.reason)))
 
 
-class MoveAccount(Struct, frozen=True, gc=False, kw_only=True):
-    """Give an account that has none below it another name, the `target`, under the same level."""
-
-    account: Account
-    target: Account
-    request_id: str
-    actor: str
-    reason: str
-
-    def fingerprint(self) -> Fingerprint:
-        """Return a digest of everything the administrator sent."""
-        return fingerprint_of(self.account, ("move", self.target.text, *act_fields(self.actor, self.reason)))
-
-
-class ForgetAccount(Struct, frozen=True, gc=False, kw_only=True):
-    """Forget who a closed account was that has none below it, and of which nothing counts any more."""
-
-    account: Account
-    request_id: str
-    actor: str
-    reason: str
-
-    def fingerprint(self) -> Fingerprint:
-        """Return a digest of everything the administrator sent."""
-        return fingerprint_of(self.account, ("forget", *act_fields(self.actor, self.reason)))
-
-
 BudgetRequest: TypeAlias = (
     Reserve | Charge | CancelReservation | WriteOff | Refund | ReportCharge | ReturnLease
 )
 # Requests of an administrator about a root account or an account of it, which need no limits.
-AccountRequest: TypeAlias = CloseAccount | ReopenAccount | MoveAccount | ForgetAccount
+AccountRequest: TypeAlias = CloseAccount | ReopenAccount
 RootRequest: TypeAlias = SetLimits | ChangeCurrency | ResumeClock | AccountRequest
 Request: TypeAlias = BudgetRequest | RootRequest

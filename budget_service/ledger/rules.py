@@ -21,7 +21,7 @@ from budget_service.ledger.counting import counting_levels
 from budget_service.ledger.draft import Draft
 from budget_service.ledger.lease_reports import record_report, return_lease
 from budget_service.ledger.leases import is_lease
-from budget_service.ledger.limits import AppliedLimits, LeaseBounds, LimitsChangedError, WouldChangeError
+from budget_service.ledger.limits import AppliedLimits, LeaseBounds, LimitsChangedError
 from budget_service.ledger.outcomes import (
     Answer,
     Cancelled,
@@ -86,20 +86,10 @@ def decide(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Mic
     Raises:
         LimitsChangedError: The root's stored limits have changed since the limits were found.
         HistoryNeededError: The snapshot needs the past days too.
-        WouldChangeError: This is a dry run, and the request would be granted, or more has to be done first.
     """
     remembered = snapshot.remembered
     if remembered is not None and now < remembered.keep_until:
         return Decision(_replay(remembered, request), None)
-    found = _decision(snapshot, request, limits, now)
-    if not limits.dry_run:
-        return found
-    if found.answer is None or not found.answer.is_without_effect:
-        raise WouldChangeError
-    return Decision(found.answer, None)
-
-
-def _decision(snapshot: Snapshot, request: Request, limits: AppliedLimits, now: Microseconds) -> Decision:
     if isinstance(request, SetLimits | ResumeClock | AccountRequest):
         return _administer(snapshot, request, limits, now)
     if limits.version != snapshot.root.limits_version:

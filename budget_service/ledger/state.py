@@ -7,7 +7,6 @@ from enum import Enum
 
 from msgspec import Struct, field
 
-from budget_service.ledger.account_states import AccountState
 from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.currency import UNUSED, Currency
 from budget_service.ledger.outcomes import Answer, Outcome
@@ -69,8 +68,7 @@ class EntryKind(Enum):
     nothing, and its one hold begins with the new currency. CLOCK: the root's time goes on, ahead of the store's clock
     by the beginning of its one hold. REFUNDED: what was charged for the release was given back; its cost is taken off
     its holds. LIMIT: the stored limit of the account was changed; `change` has the old and the new one. CLOSE and
-    REOPEN: the account was closed, or opened again. MOVE: the account got another name, under which its charges count
-    from then on; `change` has it. FORGET: who the account was is not kept any more.
+    REOPEN: the account was closed, or opened again.
     """
 
     SETTLED = "settled"
@@ -83,8 +81,6 @@ class EntryKind(Enum):
     LIMIT = "limit"
     CLOSE = "close"
     REOPEN = "reopen"
-    MOVE = "move"
-    FORGET = "forget"
 
     @property
     def is_charge(self) -> bool:
@@ -103,7 +99,7 @@ class JournalEntry(Struct, frozen=True, gc=False, kw_only=True):
     Each hold names the day of a level that admitted the charge, and the block if only some pay. `policy_statement` is
     that of the charge; empty if it had none, or is not a charge by a client. `shared_cost` is what the levels above the
     account count instead of `cost`; None: they count the same. An administrator's act has the `actor` who did it and
-    the `reason` that was given, which may be empty; `change` is what it did to a limit, a name or a file.
+    the `reason` that was given, which may be empty; `change` is what it did to a limit or a file.
     """
 
     kind: EntryKind
@@ -200,10 +196,9 @@ class Snapshot(Struct, frozen=True, gc=False, kw_only=True):
     days of the levels of the account, and `reservations` all that the root has not ended, both only after a
     HistoryNeededError (`past` is None without them); `reservation` is the one that the request names, if it is open and
     of this account; `query_paid` and `release_paid_in`, the start of the span in which the request's release was last
-    paid for, are those of the payer (`AppliedLimits.payer`); `stored_limits` is how many limits and states of accounts
-    the root has stored, and `limits` those of the levels whose limits may change, needed only to change some; `states`
-    are those of the levels of an account that is closed, opened, moved or forgotten, and of its new name, and
-    `occupied` which of its two names have accounts below them; `clock` is the store's, needed only to let the time of
+    paid for, are those of the payer (`AppliedLimits.payer`); `stored_limits` is how many limits and closed accounts the
+    root has stored, and `limits` those of the levels whose limits may change, needed only to change some; `closed` has
+    the account that is to be closed or opened if it is closed; `clock` is the store's, needed only to let the time of
     the root go on. A change of the currency needs `due` and its balances too. `lease_granted` is the remembered answer
     that granted the lease of a `ReportCharge`, whose `reservation` may be that of any account of the root;
     `lease_returned` is the one that took back what the report draws from, and `lease_before` the one to the report
@@ -226,8 +221,7 @@ class Snapshot(Struct, frozen=True, gc=False, kw_only=True):
     release_paid_in: Microseconds | None = None
     stored_limits: int = 0
     limits: Mapping[Account, Limit] = field(default_factory=dict)
-    states: Mapping[Account, AccountState] = field(default_factory=dict)
-    occupied: frozenset[Account] = frozenset()
+    closed: Collection[Account] = ()
     clock: Microseconds = 0
     lease_granted: StoredOutcome | None = None
     lease_returned: StoredOutcome | None = None
@@ -272,8 +266,8 @@ class Change(Struct, frozen=True, gc=False, kw_only=True):
     """What a store has to write for one request, all of it or nothing.
 
     `remembered` is None only if the request has to be decided again. `days` names a day of a level at most once.
-    `unpaid` are payments of the request's payer that are no more, by kind (release or query) and id. `moved`: what is
-    kept for the first account, its balance, past days and reservations, is the second one's from now on.
+    `unpaid` are payments of the request's payer that are no more, by kind (release or query) and id. `closed` says of
+    accounts whether they are.
     """
 
     root: RootRecord
@@ -286,8 +280,7 @@ class Change(Struct, frozen=True, gc=False, kw_only=True):
     days: tuple[DayChange, ...] = ()
     limits: tuple[tuple[Account, Limit | None], ...] = ()
     unpaid: tuple[tuple[str, str], ...] = ()
-    states: Mapping[Account, AccountState] = field(default_factory=dict)
-    moved: tuple[Account, Account] | None = None
+    closed: Mapping[Account, bool] = field(default_factory=dict)
 
 
 class Decision(Struct, frozen=True, gc=False):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from budget_service.ledger.state import EntryKind, JournalEntry
+from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import NOTHING, Account, Cost, Unit, blocks_of, capped_sum
 from budget_service.ledger.windows import DAY, Microseconds
 
@@ -35,9 +35,7 @@ class Usage:
     spent: dict[Account, dict[str, dict[int, Cost]]] = field(default_factory=lambda: defaultdict(dict))
 
     def add(self, entry: JournalEntry) -> None:
-        """Count one entry if it is of such an account and time; an account that was moved is one account."""
-        if entry.kind is EntryKind.MOVE and entry.account in self.spent:
-            self.spent[Account.of_text(entry.change)] = self.spent.pop(entry.account)
+        """Count one entry if it is of such an account and time."""
         if not entry.kind.is_charge:
             return
         day = (entry.time - self.start) // DAY

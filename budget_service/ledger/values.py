@@ -25,8 +25,6 @@ Fingerprint: TypeAlias = str
 # Printable ASCII without slash and star, as nearly all segments are: it is in every normal form.
 _PLAIN_SEGMENT = re.compile(r"[ -)+-.0-~]{1,128}")
 _BLOCK = re.compile(r"[0-9a-f]{16}")
-# An id in the place of a name; see `ledger.pseudonyms`.
-PSEUDONYM = re.compile(r"~[A-Za-z0-9_-]{22}")
 
 # Controls, what formats the text around it, and the ends of lines and paragraphs.
 _INVISIBLE = ("Cc", "Cf", "Zl", "Zp")
@@ -128,17 +126,12 @@ class Account(NamedTuple):
     @staticmethod
     def parse(path: Sequence[str], field: str) -> Account:
         """Return the account of a path that comes from outside, or raise InvalidFieldError naming `field`."""
-        return _named(Account.parse_stored(path, field), field)
-
-    @staticmethod
-    def parse_stored(path: Sequence[str], field: str) -> Account:
-        """Return the account of a path as the ledger keeps it, whose segments may be ids; see `ledger.pseudonyms`."""
         return _parsed(segments_of(path, field), field, with_any=False)
 
     @staticmethod
     def parse_pattern(path: Sequence[str], field: str) -> Account:
         """Return a path whose segments may be `*`, as a configuration has it, or raise InvalidFieldError."""
-        return _named(_parsed(segments_of(path, field), field, with_any=True), field)
+        return _parsed(segments_of(path, field), field, with_any=True)
 
     @staticmethod
     def of_text(text: str) -> Account:
@@ -248,14 +241,6 @@ def _parsed(path: tuple[str, ...], field: str, *, with_any: bool) -> Account:
         if not (_PLAIN_SEGMENT.fullmatch(segment) or (with_any and segment == ANY)):
             _check_segment(segment, f"{field}[{index}]", with_any=with_any)
     return Account(path)
-
-
-def _named(account: Account, field: str) -> Account:
-    for index, segment in enumerate(account.path):
-        if PSEUDONYM.fullmatch(segment):
-            problem = "must not be a tilde and 22 characters: so an account is shown that was forgotten"
-            raise InvalidFieldError(f"{field}[{index}]", problem)
-    return account
 
 
 def _check_segment(segment: str, field: str, *, with_any: bool) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import Enum
 
 from msgspec.structs import replace
 
-from budget_service.ledger.account_states import MOVED, UNTOUCHED, AccountState
 from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.currency import UNUSED, Currency
 from budget_service.ledger.digests import digest
@@ -28,8 +27,6 @@ class Sum(Enum):
     TIME = "time"
     AHEAD = "ahead"
     STATE = "state"
-    FORMER_NAMES = "former names"
-    NAME = "name"
     CHECKPOINT = "checkpoint"
 
 
@@ -39,9 +36,7 @@ class Difference:
 
     Without a `unit` the numbers are of another kind. For a currency they are when it begins. For the time of a root
     they are its last time, and the one nearest to it that is possible. For the state of an account they are 0 if it is
-    open, 1 if it is closed, 2 if it was moved and 3 if it is forgotten. For its name they are 1 if there is a row of
-    it, bound to its id by its key, or has to be, and 0 if there is none. For its former names `rebuilt` is how many the
-    journal has, and `kept` is how many are kept, or how many of them are the same if they are as many. For a checkpoint
+    open and 1 if it is closed. For a checkpoint
     `kept` is of how many entries it was made, and `rebuilt` how many there are, or 0 if they are others.
     """
 
@@ -57,7 +52,7 @@ class Difference:
 class Checkpoint:
     """The verified sums of a root's journal up to `position`, with the number and the digest of its entries.
 
-    `states` are those of accounts that had one then. `time` is the newest of these entries', and `ahead` how far they
+    `closed` are the accounts that were closed then. `time` is the newest of these entries', and `ahead` how far they
     let the root's time be ahead of the clock. Checkpoints of earlier versions have neither: 0 and None.
     """
 
@@ -66,52 +61,28 @@ class Checkpoint:
     digest: str = ""
     spent: Mapping[Account, Mapping[Microseconds, Cost]] = field(default_factory=dict)
     currency: Currency = UNUSED
-    states: Mapping[Account, AccountState] = field(default_factory=dict)
+    closed: frozenset[Account] = frozenset()
     time: Microseconds = 0
     ahead: Microseconds | None = 0
 
 
 @dataclass
 class RebuiltStates:
-    """The states of accounts according to the journal: `add` every entry once, in order."""
+    """The accounts that are closed according to the journal: `add` every entry once, in order."""
 
-    states: dict[Account, AccountState] = field(default_factory=dict)
-
-    @staticmethod
-    def after(checkpoint: Checkpoint) -> RebuiltStates:
-        """Return the states of a checkpoint, to be continued."""
-        return RebuiltStates(dict(checkpoint.states))
-
-    def copied(self) -> RebuiltStates:
-        """Return the same states, to be continued apart."""
-        return RebuiltStates(dict(self.states))
+    closed: set[Account]
 
     def add(self, entry: JournalEntry) -> None:
         """Follow one entry."""
-        account = entry.account
-        state = self.states.get(account, UNTOUCHED)
         if entry.kind is EntryKind.CLOSE:
-            self.states[account] = state.closed()
+            self.closed.add(entry.account)
         elif entry.kind is EntryKind.REOPEN:
-            self.states[account] = state.reopened()
-        elif entry.kind is EntryKind.MOVE:
-            self.states[account] = MOVED
-            self.states[Account.of_text(entry.change)] = state.after_move(account)
-        elif entry.kind is EntryKind.FORGET:
-            self.states |= state.forgotten(account)
+            self.closed.discard(entry.account)
 
-    def kept(self) -> dict[Account, AccountState]:
-        """Return the states that a ledger keeps: those of accounts that something was done to."""
-        return {account: state for account, state in self.states.items() if state != UNTOUCHED}
-
-    def differences(self, kept: Mapping[Account, AccountState]) -> Iterator[Difference]:
-        """Compare the states of the ledger with the journal up to the same time."""
-        for account in sorted(self.states.keys() | kept.keys()):
-            found, expected = kept.get(account, UNTOUCHED), self.states.get(account, UNTOUCHED)
-            yield from _unlike(account, Sum.STATE, _number(found), _number(expected))
-            names, wanted = found.former_names, expected.former_names
-            same = sum(map(str.__eq__, names, wanted)) if len(names) == len(wanted) else len(names)
-            yield from _unlike(account, Sum.FORMER_NAMES, same, len(wanted))
+    def differences(self, kept: Set[Account]) -> Iterator[Difference]:
+        """Compare the closed accounts of the ledger with the journal up to the same time."""
+        for account in sorted(self.closed ^ kept):
+            yield from _unlike(account, Sum.STATE, account in kept, account in self.closed)
 
 
 @dataclass
@@ -168,8 +139,6 @@ class Rebuilt:
         if entry.kind is EntryKind.CURRENCY:
             self.currency = currency.followed_by(entry.unit_id, entry.holds[0].window_start)
             return
-        if entry.kind is EntryKind.MOVE:
-            self._move(entry.account, Account.of_text(entry.change))
         if entry.kind is EntryKind.REFUNDED:
             self._subtract(entry)
         if not entry.kind.is_charge:
@@ -178,18 +147,6 @@ class Rebuilt:
         for hold in counted_holds(entry):
             spans, start = self._spans(hold.level_of(entry.account)), hold.window_start
             spans[start] = spans.get(start, NOTHING) + entry.cost_at(hold.depth)
-
-    def _move(self, source: Account, target: Account) -> None:
-        for block in ("", *self.blocks.pop(source.path, ())):
-            self._move_sums(source.of_block(block), target.of_block(block))
-
-    def _move_sums(self, source: Account, target: Account) -> None:
-        spans = self._spans(target)
-        for start, cost in self.spent.pop(source, {}).items():
-            # No ledger moves an account to a name that was used; where it is written all the same, the sums differ.
-            spans[start] = spans.get(start, NOTHING) + cost
-        if not spans:
-            del self.spent[target]
 
     def _subtract(self, entry: JournalEntry) -> None:
         for hold in entry.holds:
@@ -330,10 +287,6 @@ def held_by_level(reservations: Iterable[Reservation]) -> dict[Account, list[tup
             level = hold.level_of(reservation.account)
             held[level].append((hold.window_start, reservation.held))
     return held
-
-
-def _number(state: AccountState) -> int:
-    return 3 if state.is_forgotten else 2 if state.is_moved else int(state.is_closed)
 
 
 def _unlike(account: Account, which: Sum, kept: int, rebuilt: int) -> Iterator[Difference]:

@@ -215,5 +215,4 @@ def _as_granted(asked: Lease, found: Granted) -> Lease:
         window_end=found.window_end,
         is_sole=found.is_sole,
         levels=found.levels,
-        account_id=found.account_id,
     )

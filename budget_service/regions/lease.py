@@ -74,7 +74,7 @@ class Lease(Struct, frozen=True, kw_only=True):
     `granted_at` and `ends_at` are by the home's clock. `window_start` and `window_end` are of the account's own limit.
     `levels` are the home's when it was granted. It `is_sole` if nothing of the account's budget is spent or held
     anywhere else: then a question that was not paid for here was not paid for at all. `reported` counts the charges
-    that the home has recorded, and `rest` is what it still holds. `account_id` names the account in the home ledger.
+    that the home has recorded, and `rest` is what it still holds.
     """
 
     lease_id: str
@@ -90,7 +90,6 @@ class Lease(Struct, frozen=True, kw_only=True):
     is_sole: bool = False
     reported: int = 0
     levels: tuple[LevelStatus, ...] = ()
-    account_id: str = ""
 
     @property
     def local(self) -> Account:

@@ -38,7 +38,7 @@ class LeaseRefusedError(Exception):
 
 
 class Granted(Struct, frozen=True, kw_only=True):
-    """A lease as the home has granted it; the times are the home's, and `account_id` is the account's name there."""
+    """A lease as the home has granted it; the times are the home's."""
 
     share: Cost
     granted_at: Microseconds
@@ -47,7 +47,6 @@ class Granted(Struct, frozen=True, kw_only=True):
     window_end: Microseconds | None
     is_sole: bool
     levels: tuple[LevelStatus, ...]
-    account_id: str = ""
 
 
 class Reported(Struct, frozen=True):

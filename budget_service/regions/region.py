@@ -101,8 +101,7 @@ class Region:
         for each in sorted(self.records.leases.values(), key=lambda each: each.granted_at):
             self.unreported.add(each.local.root)
             self._note_name(each)
-            if each.account_id:
-                self._newest[each.account] = each.lease_id
+            self._newest[each.account] = each.lease_id
             if each.state is LeaseState.ACTIVE:
                 self._active[each.account, each.unit_id] = each.lease_id
 
@@ -201,10 +200,10 @@ class Region:
         if self._newest.get(lease.account) == lease.lease_id:
             del self._newest[lease.account]
 
-    def account_id(self, account: Account) -> str:
-        """Return an account's name at the home, empty if no lease is granted from: it may be somebody else's by now."""
+    def is_lent(self, account: Account) -> bool:
+        """Return whether the home has lent this region a share of an account that is granted from."""
         lease = self.records.leases.get(self._newest.get(account, ""))
-        return lease.account_id if lease is not None and lease.is_usable(self.clock(), self.terms) else ""
+        return lease is not None and lease.is_usable(self.clock(), self.terms)
 
     def is_borrowing(self, lease: Lease) -> bool:
         """Return whether the home is being asked for a lease, so that it may still be granted."""

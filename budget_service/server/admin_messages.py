@@ -17,8 +17,6 @@ from budget_service.ledger.limits import MAX_CHANGED_AT_ONCE, parse_change
 from budget_service.ledger.requests import (
     ChangeCurrency,
     CloseAccount,
-    ForgetAccount,
-    MoveAccount,
     Refund,
     ReopenAccount,
     ResumeClock,
@@ -62,8 +60,6 @@ _KINDS = {
     EntryKind.LIMIT: pb.CHARGE_KIND_LIMIT,
     EntryKind.CLOSE: pb.CHARGE_KIND_CLOSE,
     EntryKind.REOPEN: pb.CHARGE_KIND_REOPEN,
-    EntryKind.MOVE: pb.CHARGE_KIND_MOVE,
-    EntryKind.FORGET: pb.CHARGE_KIND_FORGET,
 }
 
 
@@ -189,39 +185,6 @@ def parse_reopen(message: pb.ReopenAccountRequest, sender: Administrator) -> Reo
     )
 
 
-def parse_forget(message: pb.ForgetAccountRequest, sender: Administrator) -> ForgetAccount:
-    """Return the request, or raise InvalidFieldError."""
-    account = parse_account(message.account)
-    if account.depth == 1:
-        raise InvalidFieldError("account.path", "must have 2 to 4 segments: a root account keeps its name")
-    return ForgetAccount(
-        account=account,
-        request_id=parse_id(message.request_id, "request_id"),
-        actor=sender.actor,
-        reason=parse_reason(message.reason),
-    )
-
-
-def parse_move(message: pb.MoveAccountRequest, sender: Administrator) -> MoveAccount:
-    """Return the request, or raise InvalidFieldError."""
-    account = parse_account(message.account)
-    target = Account.parse(message.target.path, "target.path")
-    if account.depth == 1:
-        raise InvalidFieldError(
-            "account.path", "must have 2 to 4 segments: each root account is a ledger of its own"
-        )
-    if target == account or target.path[:-1] != account.path[:-1]:
-        # Below another level it would no longer count where it was charged.
-        raise InvalidFieldError("target.path", "must differ from the account in its last segment alone")
-    return MoveAccount(
-        account=account,
-        target=target,
-        request_id=parse_id(message.request_id, "request_id"),
-        actor=sender.actor,
-        reason=parse_reason(message.reason),
-    )
-
-
 def parse_root(message: budget_pb2.Account) -> Account:
     """Return a root account, or raise InvalidFieldError."""
     account = parse_account(message)
@@ -281,7 +244,6 @@ def entry_message(entry: JournalEntry, position: str) -> pb.ChargeEntry:
     """Return an entry of the journal as a message."""
     before, after = parse_change(entry.change) if entry.kind is EntryKind.LIMIT else (None, None)
     blocks = blocks_of(entry.holds)
-    target = Account.of_text(entry.change) if entry.kind is EntryKind.MOVE else None
     return pb.ChargeEntry(
         position=position,
         account=budget_pb2.Account(path=entry.account.path),
@@ -298,7 +260,6 @@ def entry_message(entry: JournalEntry, position: str) -> pb.ChargeEntry:
         reason=entry.reason,
         limit_before=None if before is None else limit_message(before),
         limit_after=None if after is None else limit_message(after),
-        moved_to=None if target is None else budget_pb2.Account(path=target.path),
         actor=entry.actor,
     )
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, cast
@@ -21,7 +20,7 @@ from budget_service.ledger.requests import SetLimits as ChangedLimits
 from budget_service.ledger.values import InvalidFieldError, Unit
 from budget_service.server import admin_messages as messages
 from budget_service.server import audit, rpc_errors
-from budget_service.server.account_changes import forget_account, require_known
+from budget_service.server.account_changes import require_known
 from budget_service.server.checkpointing import Checkpointing, note_backup
 from budget_service.server.damage import reading_ledger
 from budget_service.server.limit_cache import LimitCache
@@ -31,8 +30,7 @@ from budget_service.server.request_runner import Context, RequestRunner
 from budget_service.server.responses import cost_message, duration, timestamp
 from budget_service.server.service import success
 from budget_service.server.settings import LiveSettings
-from budget_service.stores.interface import BackupFailedError, EmbeddedStore
-from budget_service.stores.named_store import NamedStore
+from budget_service.stores.interface import BackupFailedError, EmbeddedStore, Store
 from budget_service.tuning import Tuning
 
 SERVICE_NAME = pb.DESCRIPTOR.services_by_name["BudgetAdminService"].full_name
@@ -73,7 +71,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
 
     def __init__(
         self,
-        store: NamedStore,
+        store: Store,
         settings: LiveSettings,
         changes: RequestRunner,
         readings: RequestRunner,
@@ -83,8 +81,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         backups: Path | None,
         tuning: Tuning,
     ) -> None:
-        self._named = store
-        self._store = store.store
+        self._store = store
         self._settings = settings
         self._limits = LimitCache(self._store, settings)
         self._changes = changes
@@ -92,7 +89,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         self._actor_of = actor_of
         self._backups = backups
         self._tuning = tuning
-        self._checkpointing = Checkpointing(store.ledger, archive, tuning)
+        self._checkpointing = Checkpointing(store, archive, tuning)
 
     async def GetStatus(self, request: pb.GetStatusRequest, context: Context) -> pb.GetStatusResponse:
         """Return which configuration is in force."""
@@ -196,22 +193,6 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         answer = await self._changed(messages.parse_reopen(message, self._sender(context)))
         return pb.ReopenAccountResponse(replayed=answer.replayed)
 
-    @_changing
-    async def MoveAccount(self, message: pb.MoveAccountRequest, context: Context) -> pb.MoveAccountResponse:
-        """Move an account to another name."""
-        answer = await self._changed(messages.parse_move(message, self._sender(context)))
-        return pb.MoveAccountResponse(replayed=answer.replayed)
-
-    @_changing
-    async def ForgetAccount(
-        self, message: pb.ForgetAccountRequest, context: Context
-    ) -> pb.ForgetAccountResponse:
-        """Forget who an account was."""
-        request = messages.parse_forget(message, self._sender(context))
-        answer = await forget_account(request, self._settings.current.configuration, self._named)
-        success(answer, LimitsSet, request)
-        return pb.ForgetAccountResponse(replayed=answer.replayed)
-
     async def _changed(self, request: AccountRequest) -> Answer:
         """Apply a change of an account, or raise RefusalError."""
         await require_known(request, self._settings.current.configuration, self._store)
@@ -226,7 +207,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         response = pb.ListChargesResponse()
         if not message.page_token:
             asked = (listing.account.root, listing.after, listing.start)
-            response.archived = await audit.is_archived(self._named.ledger, *asked)
+            response.archived = await audit.is_archived(self._store, *asked)
         position = listing.after
         async for each, entry in audit.entries_of(self._store, listing.account, listing.after, self._tuning):
             if listing.matches(entry):
@@ -262,27 +243,19 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         self, message: pb.VerifyLedgerRequest, context: Context
     ) -> pb.VerifyLedgerResponse:
         """Compare balances with the journal."""
-        found, differences = audit.Verification(), list[pb.Difference]()
-        roots = await self._roots_of(message)
+        found, roots = audit.Verification(), await self._roots_of(message)
         if unknown := {*roots} - {*await self._store.roots()}:
             raise rpc_errors.RefusalError(rpc_errors.root_unknown(unknown.pop()))
         for root in roots:
-            first = len(found.differences)
             # Sums that no ledger can have are a fault of the journal.
             with reading_ledger("journal", root):
-                await audit.verify(self._named.ledger, root, found, self._tuning)
-                await audit.verify_checkpointed(self._named.ledger, root, found, self._tuning)
-                await audit.verify_names(self._named.ledger, root, found, self._tuning)
-            new = found.differences[first:]
-            names = await self._named.names_for(root, [each.level for each in new])
-            differences += [
-                messages.difference_message(replace(each, level=names[each.level])) for each in new
-            ]
+                await audit.verify(self._store, root, found, self._tuning)
+                await audit.verify_checkpointed(self._store, root, found, self._tuning)
         return pb.VerifyLedgerResponse(
             entries=found.entries,
             balances=found.balances,
             different=found.different,
-            differences=differences,
+            differences=[messages.difference_message(each) for each in found.differences],
         )
 
     @_changing

@@ -266,7 +266,7 @@ def _entry(text: str, line: dict[str, Any]) -> JournalEntry:
         shared = line.get("shared_cost")
         found = JournalEntry(
             kind=EntryKind(line["kind"]),
-            account=Account.parse_stored(line["account"], "account"),
+            account=Account.parse(line["account"], "account"),
             cost=Cost(line["information"], line["calls"]),
             unit_id=line["unit_id"],
             request_id=line["request_id"],

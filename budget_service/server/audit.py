@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 
-from budget_service.ledger.account_states import AccountState
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.usage import Usage
 from budget_service.ledger.values import Account
@@ -19,7 +18,6 @@ from budget_service.ledger.verification import (
     next_digest,
 )
 from budget_service.ledger.windows import Microseconds
-from budget_service.server.former_names import names_of
 from budget_service.server.pacing import in_turns
 from budget_service.stores.interface import Store, StoreUnavailableError
 from budget_service.tuning import DEFAULTS, Tuning
@@ -31,20 +29,18 @@ MAX_ATTEMPTS = 16
 
 @dataclass
 class Verification:
-    """How much was compared, of which levels, and the first differences."""
+    """How much was compared, and the first differences."""
 
     entries: int = 0
     balances: int = 0
     different: int = 0
     differences: list[Difference] = field(default_factory=list)
-    levels: set[Account] = field(default_factory=set)
 
     def add(self, other: Verification) -> None:
         """Add what was compared elsewhere."""
         self.entries += other.entries
         self.balances += other.balances
         self.different += other.different
-        self.levels |= other.levels
         self.differences += other.differences[: MAX_DIFFERENCES - len(self.differences)]
 
     def note(self, difference: Difference) -> None:
@@ -84,7 +80,11 @@ async def verify(store: Store, root: str, found: Verification, tuning: Tuning = 
 async def _verify_from(
     last: Checkpoint, store: Store, root: str, found: Verification, tuning: Tuning
 ) -> Checkpoint:
-    rebuilt, states, seen = Rebuilt.after(replace(last, spent={})), RebuiltStates.after(last), set[Account]()
+    rebuilt, states, seen = (
+        Rebuilt.after(replace(last, spent={})),
+        RebuiltStates(set(last.closed)),
+        set[Account](),
+    )
     async for level, spans in in_turns(last.spent.items()):
         rebuilt.continue_from(level, spans)
     after, position, unexplained = "", last.position, 0
@@ -116,8 +116,8 @@ async def _verify_from(
         if level in early and level not in seen:
             for difference in rebuilt.missing(level):
                 found.note(difference)
-    verified = await _verify_states(store, root, position, states, found=found, tuning=tuning)
-    found.levels |= {*seen, *verified}
+    closed = frozenset(states.closed)
+    await _verify_states(store, root, position, states, found=found, tuning=tuning)
     found.entries += rebuilt.entries
     found.balances += len(seen)
     spent = {level: rebuilt.by_day(level) async for level in in_turns(list(rebuilt.spent))}
@@ -127,7 +127,7 @@ async def _verify_from(
         rebuilt.digest,
         spent,
         rebuilt.currency,
-        verified,
+        closed,
         rebuilt.time,
         rebuilt.ahead,
     )
@@ -153,55 +153,20 @@ async def verify_checkpointed(
 
 async def _verify_states(
     store: Store, root: str, position: str, states: RebuiltStates, *, found: Verification, tuning: Tuning
-) -> Mapping[Account, AccountState]:
-    """Compare the states of accounts with `states`, those of the journal up to a position, and with what came since.
-
-    Returns:
-        The states at the position.
-    """
-    later = states.copied()
+) -> None:
+    """Compare the closed accounts with `states`, those of the journal up to a position, and with what came since."""
     end = position
     for _ in range(MAX_ATTEMPTS):
         kept = await store.all_limits(root)
         async for each, entry in entries(store, root, end, "", tuning):
-            later.add(entry)
+            states.add(entry)
             end = each
         # Where nothing has changed a state meanwhile, what was read last are the states of the journal that was read.
         if kept.version == (await store.all_limits(root)).version:
-            for difference in later.differences(kept.states):
+            for difference in states.differences(kept.closed):
                 found.note(difference)
-            return states.kept()
-    raise StoreUnavailableError("states of accounts were changed each time that they were read")
-
-
-async def verify_names(store: Store, root: str, found: Verification, tuning: Tuning = DEFAULTS) -> None:
-    """Compare the rows of names with the levels of a root that were compared: each has one, unless it is forgotten.
-
-    Without its row, who had the name would begin anew. That an id is the one of its row is looked at with each reading.
-    Raises StoreError.
-    """
-    own = {level for level in found.levels if level.root == root} | {*(await store.all_limits(root)).limits}
-    levels = sorted({above for level in own for above in level.of_block("").levels[1:]})
-    # What is forgotten meanwhile differs once.
-    differing = await _nameless(store, root, levels, tuning) if levels else {}
-    for level, has_row in (await _nameless(store, root, [*differing], tuning) if differing else {}).items():
-        found.note(Difference(level, None, Sum.NAME, None, int(has_row), int(not has_row)))
-
-
-async def _nameless(store: Store, root: str, levels: list[Account], tuning: Tuning) -> dict[Account, bool]:
-    """Return the levels that have no row though they have to, and those that have one though it is forgotten."""
-    known: set[str] = set()
-    for first in range(0, len(levels), tuning.journal_page):
-        ids = [each.path[-1] for each in levels[first : first + tuning.journal_page]]
-        known.update(each.id for each in await store.names_of(root, ids))
-    states = (await store.all_limits(root)).states
-    forgotten = {level for level, state in states.items() if state.is_forgotten}
-    differing: dict[Account, bool] = {}
-    async for level in in_turns(levels):
-        has_row, is_forgotten = level.path[-1] in known, not forgotten.isdisjoint(level.levels)
-        if has_row == is_forgotten:
-            differing[level] = has_row
-    return differing
+            return
+    raise StoreUnavailableError("accounts were closed or opened each time that they were read")
 
 
 async def measure(store: Store, account: Account, usage: Usage, tuning: Tuning = DEFAULTS) -> None:
@@ -226,15 +191,12 @@ async def is_archived(store: Store, root: str, after: str, start: Microseconds) 
 async def entries_of(
     store: Store, account: Account, after: str, tuning: Tuning = DEFAULTS
 ) -> AsyncIterator[tuple[str, JournalEntry]]:
-    """Give the entries of an account and of those below it after a position, by all names that the account has had.
-
-    Raises StoreError.
-    """
-    names, is_last = await names_of(store, account), False
+    """Give the entries of an account and of those below it after a position. Raises StoreError."""
+    is_last = False
     while not is_last:
-        page = await store.matching(names, after, tuning.journal_page)
+        page = await store.matching((account,), after, tuning.journal_page)
         for each in page.entries:
-            if each[1].account.level(account.depth) in names:
+            if each[1].account.level(account.depth) == account:
                 yield each
         after, is_last = page.after, not page.after
 

@@ -29,7 +29,7 @@ class Checkpointing:
     """Makes checkpoints of one journal after the other."""
 
     def __init__(self, ledger: Store, folder: Path | None, tuning: Tuning) -> None:
-        """Journals are read from `ledger`, which knows ids alone; without a folder nothing can be archived."""
+        """Journals are read from `ledger`; without a folder nothing can be archived."""
         self._ledger = ledger
         self._folder = folder
         self._tuning = tuning

@@ -146,7 +146,6 @@ class HomeClient:
             window_end=messages.microseconds(answer.window_end) if has_end else None,
             is_sole=answer.is_sole,
             levels=tuple(_level(each) for each in answer.levels),
-            account_id=answer.account_id,
         )
 
     async def report(self, charges: Sequence[ReportCharge]) -> Sequence[Reported]:

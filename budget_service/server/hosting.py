@@ -34,7 +34,6 @@ from budget_service.server.rpc_errors import DOMAIN, ORDINARY_REASONS
 from budget_service.server.service import MAX_REQUEST_BYTES, MAX_RESPONSE_BYTES, SERVICE_NAME, BudgetService
 from budget_service.server.settings import LiveSettings
 from budget_service.stores.interface import Store
-from budget_service.stores.named_store import NamedStore
 from budget_service.tuning import DEFAULTS, Tuning
 from gris_serving import health
 from gris_serving.authorisation import Methods, Role, methods_of
@@ -99,8 +98,6 @@ _ADMIN = (
     "RefundCharge",
     "CloseAccount",
     "ReopenAccount",
-    "MoveAccount",
-    "ForgetAccount",
     "GetStatus",
 )
 METHODS = Methods(
@@ -209,8 +206,7 @@ async def serving(
     if region is not None:
         service = RegionalBudgetService(region.maintenance, region.home, settings, calls, tuning)
     else:
-        named = _named(store, detector).store
-        service = BudgetService(named, settings, calls, tuning)
+        service = BudgetService(_reporting_store(store, detector), settings, calls, tuning)
         lending = _lending(service, settings, calls, security, lending_counts)
         regions_pb2_grpc.add_RegionServiceServicer_to_server(lending, instrumented)
     budget_pb2_grpc.add_BudgetServiceServicer_to_server(service, instrumented)
@@ -240,9 +236,9 @@ async def serving(
         await calls.finish()
 
 
-def _named(store: Store, detector: FailureDetector) -> NamedStore:
-    """Return a store of accounts by their names, of which the detector hears."""
-    return NamedStore(PacedStore(ReportingStore(store, detector).store).store)
+def _reporting_store(store: Store, detector: FailureDetector) -> Store:
+    """Return a store whose readings give way to charges, and of whose damage the detector hears."""
+    return PacedStore(ReportingStore(store, detector).store).store
 
 
 def _lending(
@@ -257,7 +253,6 @@ def _lending(
         settings,
         calls,
         regions_of=security.regions,
-        id_of=service.id_of_charged,
         counts=counts,
     )
 
@@ -316,7 +311,7 @@ async def administering(
     changes = RequestRunner(detector, tuning, names_damage=True)
     readings = RequestRunner(None, tuning, names_damage=True)
     service = BudgetAdminService(
-        _named(store, detector),
+        _reporting_store(store, detector),
         settings,
         changes,
         readings,

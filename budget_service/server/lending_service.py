@@ -7,7 +7,7 @@ import logging
 import re
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -15,7 +15,7 @@ from gris_api.budget.v1 import regions_pb2 as pb
 from gris_api.budget.v1 import regions_pb2_grpc
 
 from budget_service.ledger.requests import ReportCharge, ReturnLease
-from budget_service.ledger.values import NOTHING, Account, InvalidFieldError
+from budget_service.ledger.values import NOTHING, InvalidFieldError
 from budget_service.ledger.windows import SECOND
 from budget_service.regions.lease import Lease, LendingTerms, NotLent, RegionTotal
 from budget_service.regions.lending import Lending
@@ -93,7 +93,6 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
         calls: Runs the calls.
         regions_of: Returns the names of the regions for which a caller may speak; None: for all. It may raise a
             `TokenError`.
-        id_of: Returns an account's name in the ledger until it is forgotten.
         counts: Where to count what is lent.
         elapsed: Seconds of a clock that never goes back.
     """
@@ -105,7 +104,6 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
         calls: RequestRunner,
         *,
         regions_of: Callable[[Context], frozenset[str] | None],
-        id_of: Callable[[Account], Awaitable[str]],
         counts: Counter[str] | None = None,
         elapsed: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -113,7 +111,6 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
         self._settings = settings
         self._runner = calls
         self._regions_of = regions_of
-        self._id_of = id_of
         self._elapsed = elapsed
         self._starts: dict[str, Starts] = {}
         self._logged: dict[str, float] = {}
@@ -167,9 +164,7 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
             )
         if isinstance(found, NotLent):
             return pb.BorrowBudgetResponse(not_lent=REASONS[found])
-        message = _granted(found, lease)
-        message.account_id = await self._id_of(lease.account)
-        return message
+        return _granted(found, lease)
 
     async def _report(self, request: pb.ReportChargesRequest, context: Context) -> pb.ReportChargesResponse:
         region, _ = self._admitted(request.region, context)

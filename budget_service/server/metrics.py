@@ -28,8 +28,6 @@ _ACTS = {
     "RefundCharge": "refund",
     "CloseAccount": "close",
     "ReopenAccount": "reopen",
-    "MoveAccount": "move",
-    "ForgetAccount": "forget",
 }
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
@@ -50,7 +48,7 @@ class LedgerMetrics:
         )
         self._acts = Counter(
             "gris_budget_administrator_acts",
-            "What administrators asked for, by act (set_limits, refund, close, reopen, move, forget) "
+            "What administrators asked for, by act (set_limits, refund, close, reopen) "
             "and by what became of it: "
             "done, refused (for whatever reason), replayed (a repeat without an effect).",
             ("act", "outcome"),

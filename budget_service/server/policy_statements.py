@@ -15,7 +15,6 @@ from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import Account
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
-from budget_service.server.former_names import names_of
 from budget_service.server.limit_history import LimitHistory
 from budget_service.stores.interface import Store
 from budget_service.tuning import DEFAULTS, Tuning
@@ -63,20 +62,18 @@ async def policy_statements_of(
         ArchivedStatementsError: Charges that count were archived.
         StoreError: The store failed.
     """
-    names = await names_of(store, account)
-    counted = [name.level(each.depth) for name in names for each in levels]
+    counted = [account.level(each.depth) for each in levels]
     checkpoint = await store.checkpoint(account.root, counted)
     while True:
-        window = _Window(names, levels, tuning.max_statements)
-        checkpointed = [await _read(store, window, each, checkpoint, tuning) for each in names]
+        window = _Window(account, levels, tuning.max_statements)
+        checkpointed = await _read(store, window, account, checkpoint, tuning)
         last, checkpoint = checkpoint, await store.checkpoint(account.root, counted)
-        if all(each is None for each in checkpointed):
+        if checkpointed is None:
             return window.statements()
         # Entries that got a checkpoint meanwhile may have been archived before they were read.
         if last.position == checkpoint.position:
             break
-    is_part = any(each is not None and each < checkpoint.entries for each in checkpointed)
-    if is_part and window.reaches(checkpoint):
+    if checkpointed < checkpoint.entries and window.reaches(checkpoint):
         raise ArchivedStatementsError
     return window.statements()
 
@@ -84,7 +81,7 @@ async def policy_statements_of(
 async def _read(
     store: Store, window: _Window, account: Account, checkpoint: Checkpoint, tuning: Tuning
 ) -> int | None:
-    """Read entries into a window, those of one name of its account apart from others.
+    """Read entries into a window.
 
     Returns:
         How many of them a checkpoint covers; None if an older window was reached.
@@ -102,12 +99,10 @@ async def _read(
 
 
 class _Window:
-    """The windows of the levels of an account, and the statements found in them. It had all of the `names`."""
+    """The windows of the levels of an account, and the statements found in them."""
 
-    def __init__(
-        self, names: tuple[Account, ...], levels: tuple[LevelStatus, ...], max_statements: int
-    ) -> None:
-        self._levels = {each.depth: {name.level(each.depth) for name in names} for each in levels}
+    def __init__(self, account: Account, levels: tuple[LevelStatus, ...], max_statements: int) -> None:
+        self._levels = {each.depth: account.level(each.depth) for each in levels}
         self._max_statements = max_statements
         self._starts = {each.depth: each.window.start for each in levels}
         self._oldest: Microseconds = min(self._starts.values())
@@ -128,7 +123,7 @@ class _Window:
             self._note_limit(entry)
         named = {hold.depth: hold.window_start for hold in entry.holds}
         for depth, start in self._starts.items():
-            is_own = entry.account.level(depth) in self._levels[depth]
+            is_own = entry.account.level(depth) == self._levels[depth]
             # Charges of earlier versions name no day where there was no limit. They may count there all the same.
             unnamed = start if entry.kind.counts_everywhere and depth <= entry.account.depth else -1
             if is_own and named.get(depth, unnamed) >= start:
@@ -150,7 +145,7 @@ class _Window:
 
     def _note_limit(self, entry: JournalEntry) -> None:
         depth = entry.account.depth
-        if entry.account in self._levels.get(depth, ()) and entry.time >= self._starts[depth]:
+        if entry.account == self._levels.get(depth) and entry.time >= self._starts[depth]:
             self._changes[depth].append(entry)
 
     def reaches(self, checkpoint: Checkpoint) -> bool:
@@ -158,7 +153,7 @@ class _Window:
         return any(
             began >= self._starts[level.depth]
             for level, spans in checkpoint.spent.items()
-            if level.of_block("") in self._levels.get(level.depth, ())
+            if level.of_block("") == self._levels.get(level.depth)
             for began in spans
         )
 
@@ -169,7 +164,7 @@ class _Window:
                 tuple(sorted(found)),
                 depth not in self._revealing,
                 LimitHistory(
-                    # Entries were read from the newest on, those of one name after those of another.
+                    # Entries were read from the newest on.
                     tuple(sorted(self._changes[depth], key=lambda entry: entry.time)),
                     self._first_charges.get(depth),
                 ),

@@ -8,7 +8,6 @@ from budget_service.ledger.leases import is_lease
 from budget_service.ledger.requests import Refund
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import NOTHING, Account
-from budget_service.server.former_names import names_of
 from budget_service.server.rpc_errors import RefusalError, charged_in_region
 from budget_service.stores.interface import Store
 from budget_service.tuning import DEFAULTS, Tuning
@@ -37,9 +36,8 @@ async def with_charge(store: Store, request: Refund, tuning: Tuning = DEFAULTS) 
 
     The refund stays without a charge if there is none, or if budget of a level of the charge was written off since: the
     write-off stands for lost charges, so a refund in addition could be spent a second time. Whether the charge still
-    counts and is paid for is for the ledger to decide. The charge may have been made under an earlier name of the
-    account. What was charged in a region is not refunded: the region does not hear of it, and would go on giving the
-    release for nothing.
+    counts and is paid for is for the ledger to decide. What was charged in a region is not refunded: the region does
+    not hear of it, and would go on giving the release for nothing.
 
     Args:
         store: The ledger.
@@ -53,14 +51,11 @@ async def with_charge(store: Store, request: Refund, tuning: Tuning = DEFAULTS) 
         RefusalError: The release was charged in a region.
         StoreError: The store failed.
     """
-    names = await names_of(store, request.account)
     before = ""
     lost: list[JournalEntry] = []
     while True:
         page = await store.latest(request.account.root, before, tuning.journal_page)
         for _, entry in page:
-            if entry.account in names:
-                entry = replace(entry, account=request.account)  # noqa: PLW2901 - it is the same account
             if entry.kind is EntryKind.LOST:
                 lost.append(entry)
             is_charge = entry.kind in _CHARGES and entry.release_id == request.release_id

@@ -108,13 +108,9 @@ class RegionalBudgetService(BudgetService):
             return await self._asked("GetBudget", request, pb.GetBudgetResponse)
         except _HomeIsAwayError:
             # Of whom this region charges, the results are kept and found as ever.
-            if (known := self._region.account_id(account)) == "":
+            if not self._region.is_lent(account):
                 raise
-            return pb.GetBudgetResponse(account_id=known)
-
-    async def id_of_charged(self, account: Account) -> str:
-        """Return what an account stands under at the home: the region's own ledger has other ids."""
-        return self._region.account_id(account)
+            return pb.GetBudgetResponse()
 
     async def _reserve(self, message: pb.ReserveBudgetRequest) -> pb.ReserveBudgetResponse:
         try:
@@ -136,9 +132,7 @@ class RegionalBudgetService(BudgetService):
             asked = ask.request
         found = await self._passed_on("UpdateBudget", message, pb.UpdateBudgetResponse, asked)
         if isinstance(found, Answer) and isinstance(asked, Charge):
-            response = self._updated(found, asked)
-            response.account_id = await self.id_of_charged(asked.account)
-            return response
+            return self._updated(found, asked)
         if isinstance(found, Answer):
             raise TypeError(_OTHER)
         charged = None if found.already_paid else Cost(found.charged.information, found.charged.calls)

@@ -9,9 +9,7 @@ FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY
                      CLOCK_NOT_BEHIND, LEDGER_DIFFERS, NO_ARCHIVE, ARCHIVE_MISSING, ARCHIVE_UNWRITABLE, NOT_PAID,
                      NO_BACKUPS, BACKUP_UNWRITABLE,
                      TOO_MANY_STATEMENTS, STATEMENTS_ARCHIVED, ACCOUNTS_WITHOUT_END, ACCOUNT_CLOSED,
-                     ACCOUNT_NOT_CLOSED, ACCOUNT_MOVED, TARGET_USED, HAS_ACCOUNTS_BELOW, STILL_COUNTS,
-                     ACCOUNT_FORGOTTEN, NOTHING_TO_MOVE,
-                     MOVED_TOO_OFTEN, LEASE_SPENT, LEASE_NOT_YOURS, NOT_LENDING, REGION_TAKEN,
+                     ACCOUNT_NOT_CLOSED, LEASE_SPENT, LEASE_NOT_YOURS, NOT_LENDING, REGION_TAKEN,
                      CHARGED_IN_REGION
 PERMISSION_DENIED    TICKET_NOT_AUTHENTIC, ROLE_MISSING (another region's name)
 UNAUTHENTICATED      CALLER_UNNAMED, TOKEN_REFUSED
@@ -61,23 +59,11 @@ _PRECONDITIONS: Mapping[Reason, str] = {
     Reason.CLOCKS_DISAGREE: "the store's clock and the given time are more than a minute apart",
     Reason.CLOCK_NOT_BEHIND: "the root's time goes on already: the store's clock is not behind it",
     Reason.TOO_MANY_LIMITS: (
-        "the root has as many stored limits and closed or moved accounts as it may have: remove some limits first"
+        "the root has as many stored limits and closed accounts as it may have: remove some limits first"
     ),
     Reason.ACCOUNT_CLOSED: "the account, or a level above it, is closed",
     Reason.ACCOUNT_NOT_CLOSED: "the account is not closed itself",
-    Reason.ACCOUNT_MOVED: "the account has another name by now; this one stays closed",
-    Reason.TARGET_USED: "the new name was used before, or has a limit of its own in the ledger",
-    Reason.HAS_ACCOUNTS_BELOW: (
-        "there are accounts below it, or were: only an account without any can be moved or forgotten"
-    ),
-    Reason.STILL_COUNTS: (
-        "something of the account counts or is held: it can be forgotten when its window is over, so that nobody gets "
-        "the same budget again"
-    ),
-    Reason.ACCOUNT_FORGOTTEN: "the account is being forgotten: forget it once more, which removes its name",
-    Reason.NOTHING_TO_MOVE: "the account was never used, and has no limit of its own in the ledger",
     Reason.TOO_MANY_BLOCKS: "the root has as many blocks as it may have",
-    Reason.MOVED_TOO_OFTEN: "the account has had as many names as it may have",
     Reason.LEASE_SPENT: "the region's share of the budget does not hold this: the home ledger has to be asked",
     Reason.LEASE_NOT_YOURS: "the lease is another region's",
 }
@@ -156,12 +142,6 @@ def root_unknown(root: str) -> Status:
     """Report that the ledger has no journal of a root account, so that there is nothing to verify."""
     message = f"the ledger has no journal of {root}: one begins with a root's first charge or stored limit"
     return _status(code_pb2.NOT_FOUND, message, _info("ACCOUNT_UNKNOWN"))
-
-
-def target_unknown() -> Status:
-    """Report that no account of the name exists that another one would get."""
-    message = "no account of the new name: write it into the configuration first"
-    return _status(code_pb2.NOT_FOUND, message, _info("ACCOUNT_UNKNOWN", {"field": "target"}))
 
 
 def ticket_not_authentic() -> Status:

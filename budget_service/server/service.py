@@ -42,8 +42,7 @@ from budget_service.server.region_shares import add_region_shares
 from budget_service.server.request_runner import Context, RequestRunner
 from budget_service.server.settings import LiveSettings
 from budget_service.server.tickets import Release, TicketVerifier
-from budget_service.stores.interface import OutcomeUnknownError, Store, StoreError
-from budget_service.stores.named_store import NamedStore
+from budget_service.stores.interface import Store
 from budget_service.tuning import Tuning
 
 SERVICE_NAME = pb.DESCRIPTOR.services_by_name["BudgetService"].full_name
@@ -100,10 +99,8 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         return self._limits
 
     def forget_limits(self) -> None:
-        """Drop cached limits and names; to be called when the store may have been replaced or set back."""
+        """Drop cached limits; to be called when the store may have been replaced or set back."""
         self._limits.forget()
-        if isinstance(self._store, NamedStore):
-            self._store.forget()
 
     async def CheckBudget(self, request: pb.CheckBudgetRequest, context: Context) -> pb.CheckBudgetResponse:
         """Return whether a cost would be allowed now."""
@@ -170,28 +167,11 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         account = messages.parse_account(message.account)
         worst = self._settings.current.configuration.counts_worst_cases
         request = messages.parse_charge(message, account, worst_case_above=worst)
-        response = self._updated(await self._charged(request), request)
-        response.account_id = await self.id_of_charged(account)
-        return response
+        return self._updated(await self._charged(request), request)
 
     def _updated(self, answer: Answer, request: Charge) -> pb.UpdateBudgetResponse:
         outcome = success(answer, Charged, request)
         return self._charge_response_builders.filled(outcome, request, replayed=answer.replayed)
-
-    async def id_of_charged(self, account: Account) -> str:
-        """Return what an account that was charged stands under.
-
-        Raises OutcomeUnknownError if it has to be looked up and the store fails: the charge is made.
-        """
-        remembered = self._store.remembered_id(account) if isinstance(self._store, NamedStore) else ""
-        try:
-            return remembered or await self.id_of(account)
-        except StoreError as error:
-            raise OutcomeUnknownError(str(error)) from None
-
-    async def id_of(self, account: Account) -> str:
-        """Return what an account stands under in the ledger until it is forgotten; empty: it does not stand there."""
-        return await self._store.id_of(account) if isinstance(self._store, NamedStore) else ""
 
     async def _cancel(self, message: pb.ReleaseReservationRequest) -> pb.ReleaseReservationResponse:
         account = messages.parse_account(message.account)
@@ -207,11 +187,7 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         found = await self._limits.read(account)
         message = responses.budget_message(found.seen_by(blocks), account)
         if request.without_levels:
-            message = pb.GetBudgetResponse(closed_level=message.closed_level)
-        # After the state: an account that is read as open is not yet the one that was forgotten.
-        message.account_id = await self.id_of(account)
-        if request.without_levels:
-            return message
+            return pb.GetBudgetResponse(closed_level=message.closed_level)
         if request.with_policy_statements:
             await self._add_statements(message, account, found)
         if request.with_region_shares:

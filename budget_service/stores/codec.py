@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
 from msgspec.json import Decoder
 from msgspec.structs import replace
 
-from budget_service.ledger.account_states import AccountState, parse_state, state_text
 from budget_service.ledger.balances import Day
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.outcomes import (
@@ -145,14 +144,14 @@ def decode_root(text: str) -> tuple[Currency, Microseconds, Microseconds | None]
     )
 
 
-def encode_states(states: Mapping[Account, AccountState]) -> str:
-    """Return the text of the states in a checkpoint."""
-    return json.dumps({account.text: state_text(state) for account, state in states.items()})
+def encode_closed(closed: Iterable[Account]) -> str:
+    """Return the text of the closed accounts in a checkpoint."""
+    return json.dumps(sorted(each.text for each in closed))
 
 
-def decode_states(text: str) -> dict[Account, AccountState]:
-    """Return the states of a text made by `encode_states`."""
-    return {Account.of_text(name): parse_state(state) for name, state in json.loads(text).items()}
+def decode_closed(text: str) -> frozenset[Account]:
+    """Return the accounts of a text made by `encode_closed`."""
+    return frozenset(map(Account.of_text, json.loads(text)))
 
 
 def _charged_text(outcome: Charged) -> str:

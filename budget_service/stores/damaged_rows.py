@@ -10,9 +10,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from budget_service.ledger.account_states import AccountState, parse_state
 from budget_service.ledger.limits import parse_limit
-from budget_service.ledger.pseudonyms import NameRow
 from budget_service.ledger.values import Limit
 from budget_service.stores.interface import StoreDamagedError
 
@@ -59,18 +57,3 @@ def reading_row(table: str, key: str) -> Iterator[None]:
 def read_limit(_level: str, text: str) -> Limit:
     """Return the stored limit of a level from its text."""
     return parse_limit(text)
-
-
-@reads("accounts")
-def read_state(_level: str, text: str) -> AccountState:
-    """Return the state of an account from its text."""
-    return parse_state(text)
-
-
-@reads("names")
-def read_name(name: str, id_: str, key: str) -> NameRow:
-    """Return the row of a name; one whose id is of another name or key would lead to another account's budget."""
-    row = NameRow(name, id_, key)
-    if not row.is_bound:
-        raise ValueError("the id is not the one of this name and key")
-    return row

@@ -13,7 +13,6 @@ from budget_service.ledger.account_statement import AccountStatement
 from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.pseudonyms import NameRow
 from budget_service.ledger.requests import Request
 from budget_service.ledger.state import JournalEntry, Reservation, RootRecord
 from budget_service.ledger.values import Account, LevelLimit
@@ -140,10 +139,10 @@ class Store(Protocol):
         """Return the state of an account now."""
 
     async def limits(self, account: Account) -> StoredLimits:
-        """Return the stored limits of the levels of an account."""
+        """Return the stored limits of the levels of an account, and which of them are closed."""
 
     async def all_limits(self, root: str) -> StoredLimits:
-        """Return all stored limits of a root."""
+        """Return all stored limits and closed accounts of a root."""
 
     async def roots(self) -> list[str]:
         """Return the root names of all accounts that were ever used."""
@@ -188,30 +187,6 @@ class Store(Protocol):
 
     async def drop_checkpointed(self, root: str, most: int) -> int:
         """Remove the oldest entries that the checkpoint covers and return their number."""
-
-    async def named(self, root: str, names: Sequence[str]) -> list[NameRow]:
-        """Return the rows of those of these names of levels of a root that have one."""
-
-    async def names_of(self, root: str, ids: Sequence[str]) -> list[NameRow]:
-        """Return the rows of those of these ids of a root that have one."""
-
-    async def add_names(self, root: str, rows: Sequence[NameRow]) -> list[NameRow]:
-        """Keep the rows of names that have none yet, and return the row that each of the names has now.
-
-        All are kept or none, and as durably as a charge.
-        """
-
-    async def names_below(self, root: str, name: str, after: str = "", most: int | None = None) -> list[str]:
-        """Return the names that have a row below one: those of levels, and of persons.
-
-        With `most`, they are the first of those after `after`, in the order of their bytes; there may be more of them.
-        """
-
-    async def drop_names(self, root: str, rows: Sequence[NameRow]) -> None:
-        """Remove rows, so that the store has neither name nor key any more: not those that names got meanwhile.
-
-        Without any, what an interrupted removal has left in files is removed.
-        """
 
     async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation of this account, None if there is none."""

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from budget_service.internal_errors import log_internal_error
 from budget_service.ledger.account_statement import AccountStatement, account_statement
 from budget_service.ledger.leases import is_lease
-from budget_service.ledger.limits import AppliedLimits, LimitsChangedError, WouldChangeError
+from budget_service.ledger.limits import AppliedLimits, LimitsChangedError
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.requests import Request
 from budget_service.ledger.rules import decide
@@ -50,7 +50,7 @@ FAILED_BEFORE = "the store gave no good answer to those before"
 RECLAIMED: Counter[Unit] = Counter()
 
 # What a request gets, and what says that it has to be asked in another way.
-Result: TypeAlias = Answer | LimitsChangedError | WouldChangeError
+Result: TypeAlias = Answer | LimitsChangedError
 Waiting: TypeAlias = tuple["asyncio.Future[Answer]", Asked]
 
 
@@ -224,7 +224,7 @@ def _decide(batch: Iterable[Waiting], view: View, loaded: Loaded) -> tuple[list[
         now = view.root(request.account.root).now(loaded.clock)
         try:
             decision = decide(view.snapshot(request, limits, now), request, limits, now)
-        except (LimitsChangedError, WouldChangeError) as error:
+        except LimitsChangedError as error:
             results.append(error)
             continue
         except HistoryNeededError:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from budget_service.ledger.values import Account, Limit
 from budget_service.stores.interface import Committed, Store, StoreUnusableError, uncounted
 from budget_service.stores.mark_file import Position
-from budget_service.stores.named_store import NamedStore
 from budget_service.stores.sqlite.store import SqliteStore
 from budget_service.stores.write_off import write_off
 from budget_service.tuning import DEFAULTS, Tuning
@@ -101,7 +100,7 @@ async def confirm_restored(
     if path := _sqlite_path(address):
         ledger = SqliteStore.open_restored(path)
         try:
-            count = await write_off(NamedStore(ledger).store, limit_of, named, actor=actor, reason=reason)
+            count = await write_off(ledger, limit_of, named, actor=actor, reason=reason)
             await ledger.confirm()
         finally:
             await ledger.close()
@@ -109,7 +108,7 @@ async def confirm_restored(
     assert mark is not None, "it was asked for"  # noqa: S101 - for the type checker
     store = await _remote(address).open(address, allow_volatile=allow_volatile)
     try:
-        count = await write_off(NamedStore(store).store, limit_of, named, actor=actor, reason=reason)
+        count = await write_off(store, limit_of, named, actor=actor, reason=reason)
         await store.confirm(mark)
     finally:
         await store.close()

@@ -7,7 +7,6 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
-from budget_service.ledger.account_states import AccountState
 from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.state import (
     DayChange,
@@ -32,8 +31,8 @@ class Wanted:
     """What a batch of requests names. Each list may name a key twice.
 
     `reservations` have the payers whose payment for the question of the reservation is wanted too. `counted` are roots
-    whose stored limits and states of accounts are to be counted, and `limits` and `states` levels whose stored limit or
-    state is wanted; of levels `below` which anything may be kept it is wanted whether there is. With the `history` the
+    whose stored limits and closed accounts are to be counted, and `limits` levels whose stored limit is wanted; of
+    `closed` accounts it is wanted whether they are. With the `history` the
     past days of the levels and all reservations of the roots are wanted too, which a batch seldom needs. Of levels
     whose `blocks` are wanted all blocks are, with balances and past days as if each were named; of roots in `opening`
     it is wanted how many blocks they have.
@@ -46,8 +45,7 @@ class Wanted:
     reservations: Sequence[tuple[RootKey, str]] = ()
     counted: frozenset[str] = frozenset()
     limits: Sequence[Account] = ()
-    states: Sequence[Account] = ()
-    below: Sequence[Account] = ()
+    closed: Sequence[Account] = ()
     history: bool = False
     blocks: Sequence[Account] = ()
     opening: frozenset[str] = frozenset()
@@ -60,8 +58,7 @@ class Loaded:
     `clock` is the store's time, and the time of each root follows from it by `RootRecord.now`. `due` are the oldest
     reservations of each root that have lapsed by then, and `due_further` the roots that may have more of them. Balances
     are those of the wanted levels and of all that a due or wanted reservation holds. `payments` has every key that was
-    wanted, with None if nothing was paid. `occupied` are the levels with a balance, a limit or a state of another level
-    below them. `past` are the past days of the wanted levels by their starts, and `open` the
+    wanted, with None if nothing was paid. `past` are the past days of the wanted levels by their starts, and `open` the
     reservations of each root that have not been ended; both only with the history, and `past` is None without it.
     `blocks` are those of the levels where they are wanted, and maybe of others, and `block_counts` how many roots have.
     The engine adds to these mappings what it decides.
@@ -77,8 +74,7 @@ class Loaded:
     due_further: set[str] = field(default_factory=set)
     stored_limits: dict[str, int] = field(default_factory=dict)
     limits: dict[Account, Limit] = field(default_factory=dict)
-    states: dict[Account, AccountState] = field(default_factory=dict)
-    occupied: frozenset[Account] = frozenset()
+    closed: set[Account] = field(default_factory=set)
     past: dict[Account, dict[Microseconds, PastDay]] | None = None
     open: dict[str, tuple[Reservation, ...]] = field(default_factory=dict)
     blocks: dict[Account, frozenset[Account]] = field(default_factory=dict)
@@ -97,9 +93,8 @@ class Changes:
     """What a batch changes: rows to be written in place of those with the same key, or removed where there is None.
 
     `days` are not rows but what is added to the sums of past days, by level and start. `payers` are all whom the batch
-    was about: what they paid for long ago may be removed meanwhile. `moved` are pairs of accounts, of different roots:
-    after all else, the balances, its own and its blocks', past days and reservations of the first one are kept for the
-    second one instead.
+    was about: what they paid for long ago may be removed meanwhile. `closed` says of
+    accounts whether they are.
     """
 
     roots: dict[str, RootRecord] = field(default_factory=dict)
@@ -109,8 +104,7 @@ class Changes:
     payments: dict[PaymentKey, Payment | None] = field(default_factory=dict)
     reservations: dict[RootKey, Reservation | None] = field(default_factory=dict)
     limits: dict[Account, Limit | None] = field(default_factory=dict)
-    states: dict[Account, AccountState] = field(default_factory=dict)
-    moved: list[tuple[Account, Account]] = field(default_factory=list)
+    closed: dict[Account, bool] = field(default_factory=dict)
     journal: list[JournalEntry] = field(default_factory=list)
     payers: set[str] = field(default_factory=set)
 

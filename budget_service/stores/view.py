@@ -16,8 +16,6 @@ from budget_service.ledger.requests import (
     BudgetRequest,
     ChangeCurrency,
     Charge,
-    ForgetAccount,
-    MoveAccount,
     Refund,
     ReportCharge,
     Request,
@@ -70,15 +68,12 @@ class View:
     def snapshot(self, request: Request, limits: AppliedLimits, now: Microseconds) -> Snapshot:
         """Return all that the rules need to decide a request. Raises NotLoadedError."""
         root = request.account.root
-        if any(source.root == root for source, _ in self.changes.moved):
-            # What was loaded is kept for another account by now.
-            raise NotLoadedError
         record = self.root(root)
         remembered = self._loaded.outcomes.get((root, request.request_id))
         if remembered is not None and now < remembered.keep_until:
             return Snapshot(root=record, remembered=remembered)
         if isinstance(request, SetLimits | AccountRequest):
-            return self._administered(request, record)
+            return self._administered(root, record)
         if isinstance(request, ResumeClock):
             return Snapshot(root=record, clock=self._loaded.clock)
         due = self._due(root)
@@ -113,23 +108,10 @@ class View:
             release_paid_in=self._release_paid(request, limits),
         )
 
-    def _administered(self, request: SetLimits | AccountRequest, record: RootRecord) -> Snapshot:
-        root, loaded = request.account.root, self._loaded
-        if isinstance(request, MoveAccount | ForgetAccount) and root in self.changes.roots:
-            # Rows that are not written yet would not move, and nothing tells what is below the account by then.
-            raise NotLoadedError
-        names: Iterable[Account] = ()
-        if isinstance(request, MoveAccount):
-            names = (request.account, request.target)
-        elif isinstance(request, ForgetAccount):
-            names = (request.account, *loaded.blocks[request.account])
+    def _administered(self, root: str, record: RootRecord) -> Snapshot:
+        loaded = self._loaded
         return Snapshot(
-            root=record,
-            balances=self._balances(names),
-            stored_limits=self._stored_limits(root),
-            limits=loaded.limits,
-            states=loaded.states,
-            occupied=loaded.occupied,
+            root=record, stored_limits=self._stored_limits(root), limits=loaded.limits, closed=loaded.closed
         )
 
     def reading(self, account: Account) -> Snapshot:
@@ -170,20 +152,7 @@ class View:
         if limits.levels:
             self._note_payments(limits.payer(request.account), change)
         changes.limits.update(change.limits)
-        changes.states.update(change.states)
-        loaded.states.update(change.states)
-        if change.moved is not None:
-            self._note_move(*change.moved)
-
-    def _note_move(self, source: Account, target: Account) -> None:
-        self.changes.moved.append((source, target))
-        loaded = self._loaded
-        blocks = loaded.blocks.pop(source, frozenset())
-        loaded.blocks[target] = frozenset([target.of_block(each.block) for each in blocks])
-        for level in (source, *blocks):
-            balance = loaded.balances.pop(level, None)
-            if balance is not None:
-                loaded.balances[target.of_block(level.block)] = balance
+        changes.closed.update(change.closed)
 
     def _note_block(self, block: Account) -> None:
         """Add a block that gets its first balance at a level."""
@@ -216,7 +185,7 @@ class View:
         if not (isinstance(request, NAMING) and request.reservation_id):
             return None
         found = self._loaded.reservations.get((request.account.root, request.reservation_id))
-        # A lease goes with its account to another name.
+        # What a region reports may be recorded for another account than the lease's.
         is_own = found is not None and (isinstance(request, ReportCharge) or found.account == request.account)
         return found if is_own else None
 
@@ -235,7 +204,7 @@ class View:
         return ()
 
     def _stored_limits(self, root: str) -> int:
-        if any(level.root == root for level in (*self.changes.limits, *self.changes.states)):
+        if any(level.root == root for level in (*self.changes.limits, *self.changes.closed)):
             raise NotLoadedError
         return self._loaded.stored_limits[root]
 

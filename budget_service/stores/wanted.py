@@ -12,9 +12,6 @@ from budget_service.ledger.requests import (
     AccountRequest,
     CancelReservation,
     Charge,
-    CloseAccount,
-    ForgetAccount,
-    MoveAccount,
     Refund,
     ReportCharge,
     Request,
@@ -30,7 +27,7 @@ from budget_service.stores.transactions import PaymentKey, RootKey, Wanted
 # What is asked, and the limits that it is decided by.
 Asked: TypeAlias = tuple[Request, AppliedLimits]
 
-# What changes the stored limits, or the states of accounts that are counted with them.
+# What changes the stored limits, or the closed accounts that are counted with them.
 _STORED = SetLimits | AccountRequest
 # What names a reservation, and what names a release.
 NAMING = Charge | CancelReservation | ReportCharge | ReturnLease
@@ -50,14 +47,10 @@ def wanted_by(batch: Sequence[Asked], *, history: bool = False) -> Wanted:
         payments=[key for asked in batch for key in _payments(*asked)],
         reservations=[key for asked in batch for key in _reservations(*asked)],
         counted=frozenset([request.account.root for request, _ in batch if isinstance(request, _STORED)]),
-        limits=[level for request, _ in batch if isinstance(request, _STORED) for level in _limited(request)],
-        states=[level for request, _ in batch if isinstance(request, _STORED) for level in _stated(request)],
-        below=[
-            level
-            for request, _ in batch
-            if isinstance(request, MoveAccount | ForgetAccount)
-            for level in _names(request)
+        limits=[
+            level for request, _ in batch if isinstance(request, SetLimits) for level, _ in request.changes
         ],
+        closed=[request.account for request, _ in batch if isinstance(request, AccountRequest)],
         history=history,
     )
 
@@ -74,8 +67,6 @@ def held_levels(reservations: Iterable[Reservation]) -> list[Account]:
 
 
 def _levels(request: Request) -> tuple[Account, ...]:
-    if isinstance(request, MoveAccount | ForgetAccount):
-        return _names(request)
     if isinstance(request, RootRequest):
         return ()
     path = counting_levels(request)
@@ -85,8 +76,6 @@ def _levels(request: Request) -> tuple[Account, ...]:
 
 def _whole(request: Request, *, history: bool) -> tuple[Account, ...]:
     """Return the levels of which a request needs every block: with the history, of all of its own."""
-    if isinstance(request, MoveAccount | ForgetAccount):
-        return _names(request)
     if isinstance(request, RootRequest) or not (history or needs_all_blocks(request)):
         return ()
     return counting_levels(request)
@@ -94,29 +83,6 @@ def _whole(request: Request, *, history: bool) -> tuple[Account, ...]:
 
 def _opens_blocks(request: Request) -> bool:
     return isinstance(request, Reserve | Charge) and bool(request.blocks)
-
-
-def _names(request: MoveAccount | ForgetAccount) -> tuple[Account, ...]:
-    return (request.account, request.target) if isinstance(request, MoveAccount) else (request.account,)
-
-
-def _limited(request: SetLimits | AccountRequest) -> tuple[Account, ...]:
-    """Return the levels whose stored limits a request may change."""
-    if isinstance(request, MoveAccount | ForgetAccount):
-        return _names(request)
-    return tuple(level for level, _ in request.changes) if isinstance(request, SetLimits) else ()
-
-
-def _stated(request: SetLimits | AccountRequest) -> Iterable[Account]:
-    """Return the levels by whose states a request is decided."""
-    account = request.account
-    if isinstance(request, SetLimits):
-        return dict.fromkeys(each for level, _ in request.changes for each in level.levels)
-    if isinstance(request, CloseAccount):
-        return account.levels
-    if not isinstance(request, MoveAccount):
-        return (account,)
-    return (*(account.level(depth) for depth in range(1, account.depth + 1)), request.target)
 
 
 def _outcomes(request: Request) -> Iterator[RootKey]:

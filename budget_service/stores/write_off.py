@@ -14,7 +14,6 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from budget_service.ledger.account_states import UNTOUCHED
 from budget_service.ledger.leases import is_lease, lease_of
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Charged, LimitsSet
@@ -52,7 +51,6 @@ async def write_off(
         stored = replace(stored, version=versioned.version)
         await _end_reservations(store, root, stored, limit_of, name)
         known = {*await _used(store, root), *stored.limits, *wanted[root]}
-        known = {each for each in known if not stored.states.get(each, UNTOUCHED).is_forgotten}
         for index, level in enumerate(sorted(known, key=lambda each: each.text)):
             limit = stored.limits.get(level) or limit_of(level)
             if limit is not None:

@@ -9,9 +9,7 @@ import typer
 from gris_cli.budget.backup import backup
 from gris_cli.budget.charges import charges
 from gris_cli.budget.close import close
-from gris_cli.budget.forget import forget
 from gris_cli.budget.journal import journal
-from gris_cli.budget.move import move
 from gris_cli.budget.new_currency import new_currency
 from gris_cli.budget.refund import refund
 from gris_cli.budget.reopen import reopen
@@ -28,7 +26,7 @@ app = typer.Typer(
     help="What accounts have left, their limits, and whether the ledger is right.", no_args_is_help=True
 )
 for each in (
-    *(show, set_limit, new_currency, resume_clock, refund, close, reopen, move, forget),
+    *(show, set_limit, new_currency, resume_clock, refund, close, reopen),
     *(seal, backup, charges, journal, usage, verify, status, ticket_key),
 ):
     app.command()(each)

@@ -106,9 +106,8 @@ def translated_errors(request: object) -> Iterator[None]:
             ) from None
         if error.code() is grpc.StatusCode.FAILED_PRECONDITION:
             # The text of the ledger says what is wrong, and the request with what.
-            field = _OF_REASONS.get(_reason(error), "path")
             raise typer.BadParameter(
-                fault_of(field, error.details() or "the ledger refuses", request)
+                fault_of("path", error.details() or "the ledger refuses", request)
             ) from None
         if error.code() is grpc.StatusCode.DATA_LOSS:
             # It names the row that cannot be read.
@@ -126,16 +125,6 @@ def _violation(error: grpc.aio.AioRpcError, request: Any) -> str:
         if detail.Unpack(bad) and bad.field_violations:
             found = bad.field_violations[0]
             return fault_of(found.field, found.description, request)
-    return ""
-
-
-def _reason(error: grpc.aio.AioRpcError) -> str:
-    """Return what the service calls its refusal, or nothing."""
-    status = rpc_status.from_call(error)  # type: ignore[arg-type]  # it needs what both kinds of call have
-    for detail in () if status is None else status.details:
-        info = error_details_pb2.ErrorInfo()
-        if detail.Unpack(info):
-            return str(info.reason)
     return ""
 
 
@@ -179,7 +168,6 @@ def _steps(field: str, request: Any) -> list[str]:
 # Fields of requests whose flags have other names.
 _FLAGS = {
     "path": "--account",
-    "target": "--to",
     "period": "--window",
     "sliding_days": "--window",
     "unit_id": "--unit",
@@ -190,8 +178,6 @@ _FLAGS = {
 }
 # What a service says that it got, where it does not say what stands there.
 _LENGTHS = re.compile(r"; got \d+ (?:characters(?:, \d+ bytes)?|entry|entries)$")
-# Of refusals that are about another field than the account.
-_OF_REASONS = {"TARGET_USED": "target"}
 _OF_ROOTS = (
     admin_pb2.BeginCurrencyRequest,
     admin_pb2.ResumeClockRequest,

@@ -21,14 +21,9 @@ _NO_CHARGES = {
     admin_pb2.CHARGE_KIND_LIMIT: "limit changed",
     admin_pb2.CHARGE_KIND_CLOSE: "closed",
     admin_pb2.CHARGE_KIND_REOPEN: "reopened",
-    admin_pb2.CHARGE_KIND_MOVE: "moved",
-    admin_pb2.CHARGE_KIND_FORGET: "forgotten",
 }
 # What the numbers of a difference say that are not amounts.
-_MEANINGS = {
-    "state": "0 open, 1 closed, 2 moved to another name, 3 forgotten",
-    "name": "1 where the name of the account is kept, or has to be; 0 where it is not",
-}
+_MEANINGS = {"state": "0 open, 1 closed"}
 
 
 def _text(key: str, heading: str) -> Column:
@@ -169,14 +164,9 @@ def _kind_text(kind: admin_pb2.ChargeKind) -> str:
 
 
 def _change_text(entry: admin_pb2.ChargeEntry) -> str:
-    """Return what an administrator has changed of a limit or a name."""
-    if entry.kind == admin_pb2.CHARGE_KIND_LIMIT:
-        return _limits_text(entry)
-    return f"to {'/'.join(entry.moved_to.path)}" if entry.kind == admin_pb2.CHARGE_KIND_MOVE else ""
-
-
-def _limits_text(entry: admin_pb2.ChargeEntry) -> str:
-    """Return what a limit was and what it is now."""
+    """Return what a limit was and what it is now; empty if the entry is about none."""
+    if entry.kind != admin_pb2.CHARGE_KIND_LIMIT:
+        return ""
     before, after = (
         _limit_text(getattr(entry, field)) if entry.HasField(field) else "none"
         for field in ("limit_before", "limit_after")

@@ -10,7 +10,7 @@ from gris_api.app.v1 import app_pb2
 from gris_api.dp.v1 import dp_pb2
 
 Account: TypeAlias = tuple[str, ...]
-"""What names an account; see `BudgetServiceClient.kept_as`."""
+"""The path of an account."""
 Microseconds: TypeAlias = int
 """Since 1970-01-01 UTC."""
 

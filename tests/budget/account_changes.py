@@ -1,4 +1,4 @@
-"""Accounts that a test closes, opens again and moves."""
+"""Accounts that a test closes and opens again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from budget_service.ledger.outcomes import (
 from budget_service.ledger.requests import (
     AccountRequest,
     CloseAccount,
-    MoveAccount,
     ReopenAccount,
     Request,
 )
@@ -22,7 +21,6 @@ from budget_service.ledger.values import Account, Cost, LevelLimit, Limit
 from budget_service.server.audit import Verification, verify
 from budget_service.stores.interface import Store
 from tests.support.budget_samples import (
-    ANALYST,
     COMPANY,
     Asked,
     levels,
@@ -30,8 +28,6 @@ from tests.support.budget_samples import (
 )
 
 OWN, ABOVE = limit(10, 5, days=7), limit(30, 9)
-NEW = Account(("acme", "eve"))
-THIRD = Account(("acme", "[z]??\\"))
 CLOSED = Refused(Reason.ACCOUNT_CLOSED)
 ONE = Cost(1, 1)
 
@@ -60,12 +56,6 @@ async def close(store: Store, account: Account, id_: str = "close") -> object:
 async def reopen(store: Store, account: Account, id_: str = "reopen") -> object:
     """Open an account again."""
     return await change(store, ReopenAccount(actor="ops", account=account, request_id=id_, reason="is back"))
-
-
-async def move(store: Store, source: Account = ANALYST, target: Account = NEW, id_: str = "move") -> object:
-    """Move an account."""
-    moving = MoveAccount(actor="ops", account=source, target=target, request_id=id_, reason="a new id")
-    return await change(store, moving)
 
 
 async def spent(store: Store, account: Account, own: Limit = OWN) -> list[Cost]:

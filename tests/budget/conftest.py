@@ -12,7 +12,6 @@ import pytest_asyncio
 from redis.asyncio import Redis
 
 from budget_service.stores.interface import Store, StoreUnavailableError
-from budget_service.stores.named_store import NamedStore
 from budget_service.stores.postgres.store import PostgresStore
 from budget_service.stores.redis.store import RedisStore
 from budget_service.stores.sqlite.store import SqliteStore
@@ -108,12 +107,6 @@ async def any_store(
         await empty(address)
         async with closing(await RedisStore.open(address, clock=clock, tuning=tuning)) as store:
             yield store
-
-
-@pytest.fixture
-def by_names(any_store: Store) -> Store:
-    """Give each store as the services see it, where a test asks both it and them."""
-    return NamedStore(any_store).store
 
 
 async def until_checked(store: Store) -> None:

@@ -10,7 +10,6 @@ from hypothesis import HealthCheck
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from budget_service.ledger.account_states import MOVED, UNTOUCHED, AccountState
 from budget_service.ledger.limits import NO_LIMITS, AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer, LimitsSet
 from budget_service.ledger.requests import (
@@ -19,8 +18,6 @@ from budget_service.ledger.requests import (
     ChangeCurrency,
     Charge,
     CloseAccount,
-    ForgetAccount,
-    MoveAccount,
     Refund,
     ReopenAccount,
     ReportCharge,
@@ -61,8 +58,6 @@ RULES = (
     WindowRule(Period.NEVER, "UTC"),
 )
 NAMES = ("ann", "bob", "{eve}")
-# What they are moved to: names with what Redis looks for in patterns, and one that is mostly used.
-NEW_NAMES = ("zoe", "[?]\\", "bob")
 # Who pays: everybody, one of two blocks, or both.
 BLOCKS = ("0" * 16, "0123456789abcdef")
 PAYING = ((), BLOCKS[:1], BLOCKS[1:], BLOCKS)
@@ -89,8 +84,6 @@ class Act(Enum):
     REFUND = "give back what a release cost"
     CLOSE = "close an account, or all of them"
     REOPEN = "open what is closed"
-    MOVE = "move an account to another name"
-    FORGET = "forget who an account was"
     EVENING = "wait until just before midnight"
     WAIT = "wait"
 
@@ -214,17 +207,14 @@ class Player:
     zone: str = ""
     refunds: bool = False
     stored: dict[Account, Limit] = field(default_factory=dict)
-    states: dict[Account, AccountState] = field(default_factory=dict)
+    closed: set[Account] = field(default_factory=set)
     version: int = 0
-    names: list[str] = field(default_factory=lambda: list(NAMES))
-    former: list[str] = field(default_factory=lambda: list(NAMES))
     made: list[Asked[Request]] = field(default_factory=list)
     depths: tuple[int, ...] = (1, 2)
-    forgets: bool = True
 
     def accounts(self) -> list[Account]:
-        """Return the accounts a history speaks of, by their present names."""
-        return [Account((self.root, name)) for name in self.names]
+        """Return the accounts a history speaks of."""
+        return [Account((self.root, name)) for name in NAMES]
 
     def note(self, asked: Asked[Request], answer: Answer) -> None:
         """Take note of what has become of a request: what the next ones are decided by."""
@@ -232,28 +222,13 @@ class Player:
         if answer.replayed or not isinstance(answer.outcome, LimitsSet):
             return
         self.version = answer.outcome.version
-        if not isinstance(request, AccountRequest):
-            return
-        account = request.account
-        state = self.states.pop(account, UNTOUCHED)
-        if isinstance(request, MoveAccount):
-            self.states |= {account: MOVED, request.target: state.after_move(account)}
-            if account in self.stored:
-                self.stored[request.target] = self.stored.pop(account)
-            who = self.names.index(account.path[1])
-            self.names[who], self.former[who] = request.target.path[1], account.path[1]
-            return
-        if isinstance(request, ForgetAccount):
-            self.states |= state.forgotten(account)
-            self.stored.pop(account, None)
-            return
-        state = state.closed() if isinstance(request, CloseAccount) else state.reopened()
-        self.states |= {} if state == UNTOUCHED else {account: state}
+        if isinstance(request, AccountRequest):
+            is_closed = isinstance(request, CloseAccount)
+            (self.closed.add if is_closed else self.closed.discard)(request.account)
 
     def levels(self, account: Account) -> tuple[LevelLimit, ...]:
         """Return the limits of an account as they are now."""
-        is_tracked = account.path[1] in (NAMES[2], self.names[2], self.former[2])
-        own = replace(TRACKED if is_tracked else OWN, window=self.rules[1])
+        own = replace(TRACKED if account.path[1] == NAMES[2] else OWN, window=self.rules[1])
         above = replace(ABOVE, window=self.rules[0])
         both = (
             LevelLimit(account.level(1), self.stored.get(account.level(1), above)),
@@ -286,7 +261,7 @@ class Player:
             return asked
         if isinstance(asked.request, RootRequest | WriteOff):
             return asked.by(replace(asked.limits, version=self.version))
-        stored = StoredLimits(self.version, states=self.states)
+        stored = StoredLimits(self.version, closed=frozenset(self.closed))
         return asked.by(stored.applied_to(asked.request.account, asked.limits.levels))
 
     def _set_limits(self, step: Step, id_: str) -> Asked[Request]:
@@ -303,21 +278,10 @@ class Player:
     def _change_account(self, step: Step, id_: str) -> Asked[Request]:
         account = self.accounts()[step.who]
         company = account.level(1)
-        if step.act is Act.MOVE:
-            target = Account((self.root, NEW_NAMES[step.pick % len(NEW_NAMES)]))
-            if target == account:
-                target = Account((self.root, f"{target.path[1]} {len(self.made)}"))
-            moving = MoveAccount(
-                actor="ops", account=account, target=target, request_id=id_, reason="renamed"
-            )
-            return Asked(moving, NO_LIMITS)
         if step.act is Act.CLOSE:
             level = account if step.pick % 8 else company
             return Asked(CloseAccount(actor="ops", account=level, request_id=id_, reason="left"), NO_LIMITS)
-        if step.act is Act.FORGET and self.forgets:
-            forgetting = ForgetAccount(actor="ops", account=account, request_id=id_, reason="erased")
-            return Asked(forgetting, AppliedLimits(version=self.version, rules=self.rules[1:]))
-        level = company if company in self.states else account
+        level = company if company in self.closed else account
         return Asked(ReopenAccount(actor="ops", account=level, request_id=id_, reason="is back"), NO_LIMITS)
 
     def _administer(self, step: Step, id_: str) -> Asked[Request]:
@@ -335,9 +299,6 @@ class Player:
 
     def _request(self, step: Step) -> Asked[Request] | None:  # noqa: PLR0911 - one for each kind
         account = self.accounts()[step.who]
-        if step.pick % 6 == 0:
-            # Somebody who has not heard of the new name.
-            account = Account((self.root, self.former[step.who]))
         levels = self.levels(account)
         id_ = f"id {len(self.made)}"
         query_id = f"q{step.name}" if step.name else ""
@@ -352,7 +313,7 @@ class Player:
                 return asked.but(forfeits=forfeits, blocks=PAYING[step.paying])
             case Act.RELIMIT:
                 return self._set_limits(step, id_)
-            case Act.CLOSE | Act.REOPEN | Act.MOVE | Act.FORGET:
+            case Act.CLOSE | Act.REOPEN:
                 return self._change_account(step, id_)
             case Act.CURRENCY | Act.RESUME | Act.LOSE:
                 return self._administer(step, id_)
@@ -377,7 +338,7 @@ class Player:
         paid = [each for each in made if isinstance(each, Charge) and each.release_id]
         if step.act is Act.REFUND and self.refunds and paid:
             last = paid[-1 - step.pick % min(3, len(paid))]
-            account = self._now_called(last.account, step)
+            account = last.account
             asked = without_charge(account, last.release_id, "wrong", id_, actor="ops")
             return Asked(asked, AppliedLimits(self.levels(account)))
         if step.act in {Act.REPEAT, Act.REUSE} and self.made:
@@ -394,7 +355,7 @@ class Player:
         if not holds or step.act not in {Act.SETTLE, Act.GIVE_BACK}:
             return None
         hold = holds[-1 - step.pick % 15 % min(5, len(holds))]
-        account = self._now_called(hold.account, step)
+        account = hold.account
         levels = self.levels(account)
         if step.act is Act.GIVE_BACK:
             ending = cancel(id_, ends=hold.request_id, account=account, on=levels)
@@ -406,12 +367,6 @@ class Player:
         settling = charge(id_, cost, account=account, on=levels, unit_id=unit_id, **ids)
         blocks = hold.blocks if step.pick % 11 else PAYING[step.paying]
         return _stated(settling.but(reservation_id=hold.reservation_id, blocks=blocks), step)
-
-    def _now_called(self, account: Account, step: Step) -> Account:
-        """Return the present name of an account, mostly: not everybody has heard of it."""
-        name = account.path[1]
-        has_moved = name in self.former and step.pick % 6
-        return Account((self.root, self.names[self.former.index(name)])) if has_moved else account
 
 
 def _stated(asked: Asked[Charge], step: Step) -> Asked[Charge]:
@@ -439,7 +394,7 @@ def _with_other_content(request: Request) -> Request:  # noqa: PLR0911 - one for
             return replace(request, reason=request.reason + "'")
         case ChangeCurrency():
             return replace(request, unit_id=request.unit_id + "0")
-        case CloseAccount() | ReopenAccount() | MoveAccount() | ForgetAccount():
+        case CloseAccount() | ReopenAccount():
             return replace(request, reason=request.reason + "'")
             return replace(request, reason=request.reason + "'")
 

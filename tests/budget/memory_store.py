@@ -9,12 +9,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from budget_service.ledger.account_statement import AccountStatement, account_statement
-from budget_service.ledger.account_states import UNTOUCHED, AccountState
 from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.counting import counting_levels, named_blocks, needs_all_blocks
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.pseudonyms import NameRow
 from budget_service.ledger.requests import (
     AccountRequest,
     BudgetRequest,
@@ -75,8 +73,7 @@ class MemoryStore:
     checkpoints: dict[str, Checkpoint] = field(default_factory=dict)
     dropped: set[int] = field(default_factory=set)
     stored: dict[Account, Limit] = field(default_factory=dict)
-    states: dict[Account, AccountState] = field(default_factory=dict)
-    rows: dict[tuple[str, str], NameRow] = field(default_factory=dict)
+    closed: set[Account] = field(default_factory=set)
 
     async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
         """Decide, write, answer."""
@@ -111,14 +108,14 @@ class MemoryStore:
     async def limits(self, account: Account) -> StoredLimits:
         """Look up the limits of each level."""
         found = {level: limit for level, limit in self.stored.items() if account.level(level.depth) == level}
-        states = {level: state for level, state in self.states.items() if account.level(level.depth) == level}
-        return StoredLimits(self._root(account).limits_version, found, states)
+        closed = self.closed.intersection(account.levels)
+        return StoredLimits(self._root(account).limits_version, found, frozenset(closed))
 
     async def all_limits(self, root: str) -> StoredLimits:
         """Look up the limits of a root."""
         found = {level: limit for level, limit in self.stored.items() if level.root == root}
-        states = {level: state for level, state in self.states.items() if level.root == root}
-        return StoredLimits(self._root(Account((root,))).limits_version, found, states)
+        closed = frozenset(level for level in self.closed if level.root == root)
+        return StoredLimits(self._root(Account((root,))).limits_version, found, closed)
 
     async def roots(self) -> list[str]:
         """Return every root."""
@@ -181,31 +178,6 @@ class MemoryStore:
         self.dropped |= set(dropped)
         return len(dropped)
 
-    async def named(self, root: str, names: Sequence[str]) -> list[NameRow]:
-        """Look up names."""
-        return [self.rows[root, each] for each in dict.fromkeys(names) if (root, each) in self.rows]
-
-    async def names_of(self, root: str, ids: Sequence[str]) -> list[NameRow]:
-        """Look for ids."""
-        return [row for (of, _), row in self.rows.items() if of == root and row.id in ids]
-
-    async def add_names(self, root: str, rows: Sequence[NameRow]) -> list[NameRow]:
-        """Add those that are new."""
-        for each in rows:
-            self.rows.setdefault((root, each.name), each)
-        return [self.rows[root, name] for name in dict.fromkeys(each.name for each in rows)]
-
-    async def names_below(self, root: str, name: str, after: str = "", most: int | None = None) -> list[str]:
-        """Look through all names."""
-        found = sorted(each for of, each in self.rows if of == root and each.startswith(f"{name}/"))
-        return [each for each in found if each > after][:most]
-
-    async def drop_names(self, root: str, rows: Sequence[NameRow]) -> None:
-        """Drop them."""
-        for each in rows:
-            if self.rows.get((root, each.name)) == each:
-                del self.rows[root, each.name]
-
     async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
         """Look up a reservation."""
         found = self.reservations.get(reservation_id)
@@ -267,15 +239,9 @@ class MemoryStore:
             return Snapshot(
                 root=root,
                 remembered=remembered,
-                balances=self.kept,
-                stored_limits=sum(level.root == account.root for level in (*self.stored, *self.states)),
+                stored_limits=sum(level.root == account.root for level in (*self.stored, *self.closed)),
                 limits=dict(self.stored),
-                states=dict(self.states),
-                occupied=frozenset(
-                    level.level(depth)
-                    for level in (*self.kept, *self.stored, *self.states)
-                    for depth in range(1, level.depth)
-                ),
+                closed=set(self.closed),
             )
         due = self._due(account.root, root.now(self.clock()))
         due_further = len(due) == self.expired_at_once
@@ -330,11 +296,8 @@ class MemoryStore:
         for level, limit in change.limits:
             self.stored.pop(level, None)
             self.stored |= {} if limit is None else {level: limit}
-        for level, state in change.states.items():
-            self.states.pop(level, None)
-            self.states |= {} if state == UNTOUCHED else {level: state}
-        if change.moved is not None:
-            self._move(*change.moved)
+        for level, is_closed in change.closed.items():
+            (self.closed.add if is_closed else self.closed.discard)(level)
         if isinstance(request, RootRequest):
             return
         for kind, id_ in change.unpaid:
@@ -346,12 +309,3 @@ class MemoryStore:
                 self.paid_queries[limits.payer(account), payment.query_id] = PaidQuery(
                     payment.release_id, payment.window_start
                 )
-
-    def _move(self, source: Account, target: Account) -> None:
-        for kept in (self.kept, self.past):
-            found: dict[Account, Any] = kept
-            for level in [each for each in found if each.path == source.path]:
-                found[target.of_block(level.block)] = found.pop(level)
-        for id_, each in self.reservations.items():
-            if each.account == source:
-                self.reservations[id_] = replace(each, account=target)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from budget_service.ledger.counting import counting_levels
 from budget_service.ledger.currency import window_before
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.requests import (
@@ -13,7 +12,6 @@ from budget_service.ledger.requests import (
     ChangeCurrency,
     Charge,
     CloseAccount,
-    MoveAccount,
     Refund,
     Request,
     Reserve,
@@ -68,24 +66,17 @@ class Model:
     ahead: Microseconds = 0
     # What `at` returns does not change: what it has added up is not added up again. None: it changes.
     added_up: dict[tuple[Account, WindowRule, Microseconds, str], tuple[Sums, Sums]] | None = None
-    # Names: that were used; that have a limit in the ledger; that are closed; that an account had before; that it got.
-    used: set[Account] = field(default_factory=set)
-    limited: set[Account] = field(default_factory=set)
     closed: set[Account] = field(default_factory=set)
-    moved: set[Account] = field(default_factory=set)
-    given: set[Account] = field(default_factory=set)
 
     def tell(self, request: Request, limits: AppliedLimits, clock: Microseconds) -> Reported:
         """Answer a request."""
         content, reported, forgotten_at = self.reported.get(request.request_id, ("", (), 0))
         if max(self.now, clock + self.ahead) < forgotten_at:
             return reported if content == request.fingerprint() else ("REQUEST_ID_REUSED",)
-        before = replace(self, held=dict(self.held), used=set(self.used), spent=list(self.spent))
+        before = replace(self, held=dict(self.held), spent=list(self.spent))
         self.advance(clock)
         if isinstance(request, SetLimits):
             self.limits_version = max(self.limits_version + 1, self.now)
-            for level, limit in request.changes:
-                self.limited = self.limited - {level} if limit is None else self.limited | {level}
             reported = ("limits", self.limits_version)
             self.reported[request.request_id] = (request.fingerprint(), reported, self.now + ANSWERS_LAST)
             return reported
@@ -112,7 +103,7 @@ class Model:
                 self._return_to(before)
             return reported
         spent = len(self.spent)
-        reported = self._decide(request, limits.levels)  # type: ignore[arg-type]  # no history asks for limits
+        reported = self._decide(request, limits.levels)
         granted = reported[0] in {"reserved", "charged", "cancelled"}
         last = self._span(limits.levels[-1])
         end = last.leaves_at or last.window.end or self.now
@@ -131,7 +122,7 @@ class Model:
     def _return_to(self, before: Model) -> None:
         """Leave nothing behind of a request but its answer: not even the time at which it was asked."""
         self.now, self.currency, self.planned = before.now, before.currency, before.planned
-        self.used, self.held, self.spent = before.used, before.held, before.spent
+        self.held, self.spent = before.held, before.spent
 
     def at(self, clock: Microseconds) -> Model:
         """Return the ledger as a reader finds it, who writes nothing."""
@@ -215,13 +206,7 @@ class Model:
 
     def _change_account(self, request: AccountRequest) -> Reported:
         account = request.account
-        if account in self.moved:
-            return ("ACCOUNT_MOVED",)
-        if isinstance(request, MoveAccount):
-            if refusal := self._refusal_of_move(account, request.target):
-                return (refusal,)
-            self._move(account, request.target)
-        elif isinstance(request, CloseAccount):
+        if isinstance(request, CloseAccount):
             if account in self.closed:
                 return ("ACCOUNT_CLOSED",)
             self.closed.add(account)
@@ -231,30 +216,6 @@ class Model:
             self.closed.remove(account)
         self.limits_version = max(self.limits_version + 1, self.now)
         return ("limits", self.limits_version)
-
-    def _refusal_of_move(self, source: Account, target: Account) -> str:
-        if self._is_closed(source):
-            return "ACCOUNT_CLOSED"
-        if target in self.used | self.limited | self.closed | self.moved | self.given:
-            return "TARGET_USED"
-        return "" if source in self.used | self.limited else "NOTHING_TO_MOVE"
-
-    def _move(self, source: Account, target: Account) -> None:
-        def name(each: Account) -> Account:
-            return Account(target.path, each.block) if each.path == source.path else each
-
-        def windows(each: Windows) -> Windows:
-            return {name(level): start for level, start in each.items()}
-
-        self.spent = [(windows(each), cost, blocks) for each, cost, blocks in self.spent]
-        self.held = {id_: replace(each, windows=windows(each.windows)) for id_, each in self.held.items()}
-        self.owners = {id_: name(each) for id_, each in self.owners.items()}
-        self.paid = {
-            (name(payer), name(leaf), kind, id_): paid for (payer, leaf, kind, id_), paid in self.paid.items()
-        }
-        self.used, self.limited = set(map(name, self.used)), set(map(name, self.limited))
-        self.moved.add(source)
-        self.given.add(target)
 
     def _is_closed(self, account: Account) -> bool:
         return any(account.level(depth) in self.closed for depth in range(1, account.depth + 1))
@@ -273,10 +234,8 @@ class Model:
     def _decide(self, request: BudgetRequest, levels: Levels) -> Reported:  # noqa: PLR0911 - one for each kind
         account = request.account
         begins = isinstance(request, Reserve) or (isinstance(request, Charge) and not request.reservation_id)
-        is_kept_out = account in self.moved or (begins and self._is_closed(account))
-        if is_kept_out and not isinstance(request, WriteOff):
+        if begins and self._is_closed(account):
             return ("ACCOUNT_CLOSED",)
-        self.used |= set(counting_levels(request))
         if isinstance(request, Reserve | Charge) and self.currency[0] not in ("", request.unit_id):
             return ("UNIT_MISMATCH",)
         if isinstance(request, Reserve):

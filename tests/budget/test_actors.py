@@ -38,7 +38,6 @@ from budget_service.server.hosting import METHODS, administering, new_server
 from budget_service.server.process import main
 from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores.interface import Store, StoreDamagedError
-from budget_service.stores.named_store import NamedStore
 from budget_service.stores.opening import open_store
 from budget_service.stores.postgres.store import PostgresStore
 from budget_service.stores.redis.store import RedisStore
@@ -67,10 +66,7 @@ from tests.support.redis_server import RedisServer
 
 AUDIENCE = "gris-budget"
 ON = levels(own=limit(100, 100), above=limit(1000, 1000))
-ROOT, ANN, NEW, LEAVER = (
-    budget_pb2.Account(path=path)
-    for path in (COMPANY.path, ANALYST.path, ("acme", "zoe"), ("acme", "leaver"))
-)
+ROOT, ANN = (budget_pb2.Account(path=path) for path in (COMPANY.path, ANALYST.path))
 CHANGE = pb.LimitChange(
     path=ANALYST.path,
     limit=pb.Limit(information=9, calls=9, mode=budget_pb2.MODE_ENFORCE, period=pb.PERIOD_MONTH),
@@ -84,8 +80,6 @@ ACTS: tuple[tuple[str, Any, int], ...] = (
     ("WithdrawCurrency", pb.WithdrawCurrencyRequest(account=ROOT), pb.CHARGE_KIND_CURRENCY),
     ("CloseAccount", pb.CloseAccountRequest(account=ANN), pb.CHARGE_KIND_CLOSE),
     ("ReopenAccount", pb.ReopenAccountRequest(account=ANN), pb.CHARGE_KIND_REOPEN),
-    ("MoveAccount", pb.MoveAccountRequest(account=ANN, target=NEW), pb.CHARGE_KIND_MOVE),
-    ("ForgetAccount", pb.ForgetAccountRequest(account=LEAVER), pb.CHARGE_KIND_FORGET),
 )
 # What leaves no entry: the log says who did it.
 LOGGED: tuple[tuple[str, Any], ...] = (
@@ -135,22 +129,15 @@ async def served(
 
 async def acted(store: Store, clock: SteppedClock, stub: Any, **fields: str) -> list[pb.ChargeEntry]:
     """Do everything that an administrator can do; return the entries that this has made."""
-    named = NamedStore(store)
-    await named.apply(*charge("c", Cost(1, 1), on=ON, release_id="rel"))
+    await store.apply(*charge("c", Cost(1, 1), on=ON, release_id="rel"))
     # The store's clock had jumped ahead, and was set right.
     clock.step(days=2)
-    await named.apply(*charge("later", Cost(1, 1), on=ON[:1], account=COMPANY))
-    leaver = pb.CloseAccountRequest(account=LEAVER, reason="left", request_id="before")
+    await store.apply(*charge("later", Cost(1, 1), on=ON[:1], account=COMPANY))
     clock.step(days=-2)
-    await stub.CloseAccount(leaver)
     for method, request, _ in ACTS:
         await getattr(stub, method)(filled(request, method, clock, **fields))
     listed = await stub.ListCharges(pb.ListChargesRequest(account=ROOT))
-    return [
-        each
-        for each in listed.charges
-        if each.kind != pb.CHARGE_KIND_DIRECT and each.request_id != leaver.request_id
-    ]
+    return [each for each in listed.charges if each.kind != pb.CHARGE_KIND_DIRECT]
 
 
 def test_every_method_that_changes_the_ledger_is_tried_here() -> None:
@@ -171,10 +158,7 @@ async def test_every_act_has_a_reason_and_nobody_is_somebody(any_store: Store, c
     assert [(kind, "unauthenticated", "größer: 1/2 > x") for *_, kind in ACTS] == [
         (each.kind, each.actor, each.reason) for each in found
     ]
-    assert (CHANGE.limit.information, list(NEW.path)) == (
-        found[1].limit_after.information,
-        list(found[7].moved_to.path),
-    )
+    assert CHANGE.limit.information == found[1].limit_after.information
     charged = [each for _, each in await any_store.journal("acme", "", "", 99) if each.kind.is_charge]
     assert [("", "", "")] * 2 == [(each.actor, each.reason, each.change) for each in charged]
     verified = Verification()
@@ -317,7 +301,7 @@ async def test_the_log_says_who_made_a_checkpoint_or_a_backup(
         open_channel(Endpoint(address, credentials)) as channel,
     ):
         stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
-        await NamedStore(store).apply(*charge("c", Cost(1, 1), on=ON, release_id="rel"))
+        await store.apply(*charge("c", Cost(1, 1), on=ON, release_id="rel"))
         asked = pb.SealJournalRequest(account=ROOT, archive=True, reason="end of month")
         with caplog.at_level(logging.INFO):
             assert (await failure(stub.SealJournal(asked))).info.reason == "ARCHIVE_UNWRITABLE"

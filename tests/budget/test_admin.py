@@ -78,7 +78,7 @@ def setting(*changes: pb.LimitChange, request_id: str = "s") -> pb.SetLimitsRequ
     return pb.SetLimitsRequest(changes=changes, request_id=request_id)
 
 
-async def test_limits_are_set_removed_and_replayed(admin: AdminStub, by_names: Store) -> None:
+async def test_limits_are_set_removed_and_replayed(admin: AdminStub, any_store: Store) -> None:
     """Each change has a number of its own; a repeat is marked and changes nothing."""
     sliding = pb.Limit(
         information=1, mode=budget_pb2.MODE_TRACK, period=pb.PERIOD_SLIDING, sliding_days=7, zone="Asia/Tokyo"
@@ -88,12 +88,12 @@ async def test_limits_are_set_removed_and_replayed(admin: AdminStub, by_names: S
     )
     version = (await admin.SetLimits(change)).version
     assert pb.SetLimitsResponse(version=version, replayed=True) == await admin.SetLimits(change)
-    stored = (await by_names.limits(ANALYST)).limits
+    stored = (await any_store.limits(ANALYST)).limits
     assert limit(7, 3) == stored[ANALYST]
     assert (7, "Asia/Tokyo") == (stored[COMPANY].window.days, stored[COMPANY].window.zone)
     later = await admin.SetLimits(setting(pb.LimitChange(path=ANALYST.path), request_id="t"))
     assert 0 < version < later.version
-    assert [COMPANY] == list((await by_names.limits(ANALYST)).limits)
+    assert [COMPANY] == list((await any_store.limits(ANALYST)).limits)
 
 
 def forged_token(position: str) -> str:
@@ -221,10 +221,10 @@ async def play(store: Store, clock: SteppedClock) -> None:
 
 
 async def test_charges_are_listed_by_account_and_time_page_by_page(
-    admin: AdminStub, by_names: Store, clock: SteppedClock
+    admin: AdminStub, any_store: Store, clock: SteppedClock
 ) -> None:
     """In order and each once, with everything the journal says; a page token fits its own listing only."""
-    await play(by_names, clock)
+    await play(any_store, clock)
     asked = pb.ListChargesRequest(account={"path": ["acme"]}, page_size=3)
     first = await admin.ListCharges(asked)
     asked.page_token = first.next_page_token
@@ -244,10 +244,10 @@ async def test_charges_are_listed_by_account_and_time_page_by_page(
 
 
 async def test_a_usage_report_tells_who_would_have_exhausted_what_by_when(
-    admin: AdminStub, by_names: Store, clock: SteppedClock
+    admin: AdminStub, any_store: Store, clock: SteppedClock
 ) -> None:
     """ann: 3, 7 (third day), 9 (fourth); bob: 5 on the second day."""
-    await play(by_names, clock)
+    await play(any_store, clock)
     report = await admin.GetUsageReport(
         pb.GetUsageReportRequest(
             account={"path": ["acme"]},
@@ -270,10 +270,10 @@ async def test_a_usage_report_tells_who_would_have_exhausted_what_by_when(
 
 
 async def test_a_usage_report_adds_up_what_is_below(
-    admin: AdminStub, by_names: Store, clock: SteppedClock
+    admin: AdminStub, any_store: Store, clock: SteppedClock
 ) -> None:
     """At depth 1 the company is one account; charges before the start do not count."""
-    await play(by_names, clock)
+    await play(any_store, clock)
     report = await admin.GetUsageReport(
         pb.GetUsageReportRequest(
             account={"path": ["acme"]},
@@ -288,11 +288,11 @@ async def test_a_usage_report_adds_up_what_is_below(
 
 @pytest.mark.parametrize("tuning", [replace(UNHURRIED, journal_page=1)])
 async def test_a_ledger_that_is_whole_is_verified(
-    admin: AdminStub, by_names: Store, clock: SteppedClock
+    admin: AdminStub, any_store: Store, clock: SteppedClock
 ) -> None:
     """Every root, or one; in pages of one balance and one entry."""
-    await play(by_names, clock)
-    await by_names.apply(*reserve("r", Cost(2, 2), on=BOTH))
+    await play(any_store, clock)
+    await any_store.apply(*reserve("r", Cost(2, 2), on=BOTH))
     whole = await admin.VerifyLedger(pb.VerifyLedgerRequest())
     assert pb.VerifyLedgerResponse(entries=5, balances=5) == whole
     one = await admin.VerifyLedger(pb.VerifyLedgerRequest(account={"path": ["acme"]}))
@@ -397,7 +397,7 @@ async def test_a_ledger_is_verified_while_it_is_charged(any_store: Store) -> Non
     await task
 
 
-async def test_a_currency_is_planned_listed_shown_and_withdrawn(admin: AdminStub, by_names: Store) -> None:
+async def test_a_currency_is_planned_listed_shown_and_withdrawn(admin: AdminStub, any_store: Store) -> None:
     """By the windows of the configuration and of stored limits; a repeat is marked."""
     asked = pb.BeginCurrencyRequest(account=named(("acme",)), unit_id=OTHER_UNIT, request_id="c")
     planned = await admin.BeginCurrency(asked)
@@ -416,7 +416,7 @@ async def test_a_currency_is_planned_listed_shown_and_withdrawn(admin: AdminStub
     )
     assert (grpc.StatusCode.FAILED_PRECONDITION, "NO_CURRENCY_PLANNED") == (error.code, error.info.reason)
     never = limit(9, 9, period=Period.NEVER)
-    await by_names.apply(
+    await any_store.apply(
         SetLimits(actor="ops", account=COMPANY, request_id="s", changes=((COLLEAGUE, never),)), NO_LIMITS
     )
     refused = await failure(
@@ -451,18 +451,18 @@ async def test_a_root_that_nothing_limits_has_no_currency(admin: AdminStub) -> N
 
 
 async def test_an_account_of_earlier_versions_keeps_its_journal_whatever_it_is_called(
-    admin: AdminStub, by_names: Store
+    admin: AdminStub, any_store: Store
 ) -> None:
     """A name that no new account may have: its charges are listed, and its limits can be changed."""
     change = pb.LimitChange(path=HIDDEN.path, limit=MONTH)
     error = await failure(admin.SetLimits(pb.SetLimitsRequest(changes=[change], request_id="new")))
     assert (error.code, error.fields) == (grpc.StatusCode.INVALID_ARGUMENT, ("changes[0].path[1]",))
     levels = (BOTH[0], LevelLimit(HIDDEN, limit(10, 10)))
-    await by_names.apply(charge("old", Cost(1, 1), account=HIDDEN).request, AppliedLimits(levels))
+    await any_store.apply(charge("old", Cost(1, 1), account=HIDDEN).request, AppliedLimits(levels))
     listed = await admin.ListCharges(pb.ListChargesRequest(account=named(HIDDEN.path)))
     assert [list(each.account.path) for each in listed.charges] == [list(HIDDEN.path)]
     assert (await admin.VerifyLedger(pb.VerifyLedgerRequest())).different == 0
-    await by_names.apply(
+    await any_store.apply(
         SetLimits(actor="ops", account=COMPANY, request_id="s", changes=((HIDDEN, levels[1].limit),)),
         NO_LIMITS,
     )

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from budget_service.ledger import rules
 from budget_service.ledger.account_statement import check
@@ -19,13 +18,12 @@ from budget_service.ledger.outcomes import (
     CurrencyChanged,
     Exhausted,
     Held,
-    LimitsSet,
     Outcome,
     Reason,
     Refused,
     Reserved,
 )
-from budget_service.ledger.requests import ChangeCurrency, Charge, MoveAccount, WriteOff
+from budget_service.ledger.requests import ChangeCurrency, Charge, WriteOff
 from budget_service.ledger.usage import Usage
 from budget_service.ledger.values import (
     MAX_BLOCKS,
@@ -192,41 +190,6 @@ async def test_of_blocks_that_are_as_short_the_last_says_when_there_is_budget_ag
     assert ends[earlier[0]] < ends[C] == found.levels[-1].window.end
     together = found.seen_by((*earlier, C)).levels[-1]
     assert (together.spent, together.window.end) == (Cost(1, 1), ends[C])
-
-
-async def test_a_moved_account_keeps_what_its_blocks_have_spent(
-    any_store: Store, clock: SteppedClock
-) -> None:
-    """On present and past days, and held; nothing stays behind under the old name."""
-    await paid(any_store, "old", 3, A)
-    clock.step(days=1)
-    await paid(any_store, "new", 1, A)
-    await any_store.apply(*reserve("r", Cost(2, 1), on=ON, ttl_seconds=600).but(blocks=(B,)))
-    # A level of another account whose name goes on with what comes right behind the star.
-    neighbour = Account(("acme", "ann+"))
-    await any_store.apply(*charge("n", Cost(1, 1), account=neighbour, on=(LevelLimit(neighbour, OWN),)))
-    target = Account(("acme", "zoe"))
-    moving = MoveAccount(actor="ops", account=ANALYST, target=target, request_id="m", reason="married")
-    assert isinstance(await outcome(any_store, Asked(moving, AppliedLimits())), LimitsSet)
-    page = await any_store.balances("acme", "", 1000)
-    levels = {level for level, _ in page.balances}
-    assert {level for level in levels if level.path == ANALYST.path} == set()
-    assert {level.block for level in levels if level.path == target.path} == {"", A, B}
-    assert neighbour in levels
-    on = (LevelLimit(COMPANY, ABOVE), LevelLimit(target, OWN))
-    version = (await any_store.limits(target)).version
-    found = await any_store.read(target, on)
-    assert found.seen_by((A,)).levels[-1].remaining == Cost(6, 10)
-    assert found.seen_by((B,)).levels[-1].remaining == Cost(8, 9)
-    # The sum of a window that the level did not have comes from the past days, which have moved too.
-    sliding = (LevelLimit(target, limit(10, 10, days=3)),)
-    assert (await any_store.read(target, sliding)).seen_by((A,)).levels[-1].remaining == Cost(6, 10)
-    asked = charge("t", Cost(7, 0), account=target, on=on).but(blocks=(A,))
-    refused = await outcome(any_store, asked.by(replace(asked.limits, version=version)))
-    assert isinstance(refused, Exhausted)
-    await assert_sound(any_store)
-    await make_checkpoint(any_store, "acme")
-    await assert_sound(any_store)
 
 
 async def test_a_write_off_leaves_nothing_to_any_block(any_store: Store) -> None:

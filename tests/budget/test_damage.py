@@ -41,9 +41,6 @@ COPY = (
     "policy_statement, NULL, NULL, reason, actor, change FROM journal WHERE entry = 1"
 )
 ANN, BOB = ("acme", "ann"), ("acme", "bob")
-# The level of Ann, as the ledger has it.
-LEVEL = "(SELECT 'acme/' || id FROM names WHERE name = 'acme/ann')"
-LEVEL_IN_POSTGRES = LEVEL.replace("names", "gris.names", 1)
 
 
 @dataclass
@@ -136,9 +133,7 @@ async def test_a_row_that_cannot_be_right_is_named_to_administrators_alone(
     """A negative balance: its account gets nothing, others go on; verification names the row and no amount."""
     path = tmp_path / "ledger.db"
     await charged(path, ANN, BOB)
-    changed(path, f"UPDATE balances SET spent_calls = -31337 WHERE level = {LEVEL}")  # noqa: S608 - constants
-    with closing(sqlite3.connect(path)) as connection:
-        (level,) = connection.execute(f"SELECT {LEVEL}").fetchone()
+    changed(path, "UPDATE balances SET spent_calls = -31337 WHERE level = 'acme/ann'")
     async with served(SqliteStore.open(path, SteppedClock())) as running:
         refused = await failure(running.stub.UpdateBudget(charging(path=ANN, request_id="again")))
         assert (refused.code, refused.info.reason) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")
@@ -152,7 +147,7 @@ async def test_a_row_that_cannot_be_right_is_named_to_administrators_alone(
         )
         found = await failure(running.admin.VerifyLedger(pb.VerifyLedgerRequest()))
     assert (found.code, found.info.reason) == (grpc.StatusCode.DATA_LOSS, "LEDGER_DAMAGED")
-    assert found.info.metadata == {"table": "balances", "key": level}
+    assert found.info.metadata == {"table": "balances", "key": "acme/ann"}
     assert "31337" not in found.message
     logged = everything_logged(caplog)
     assert "'the ledger is damaged, in balances'" in logged
@@ -224,9 +219,8 @@ async def test_an_entry_that_the_rules_cannot_have_written_is_named(
 UNREADABLE_IN_SQLITE = {
     "balances": "UPDATE balances SET rule = 'fortnight,0,UTC'",
     "outcomes": "UPDATE outcomes SET outcome = '[]'",
-    "limits": f"INSERT INTO limits VALUES ('acme', {LEVEL}, 'plenty')",  # noqa: S608 - constants
-    "accounts": f"INSERT INTO accounts VALUES ('acme', {LEVEL}, 'asleep')",  # noqa: S608 - constants
-    "days": f"INSERT INTO days VALUES ({LEVEL}, 1, 2, -1, 0)",  # noqa: S608 - constants
+    "limits": "INSERT INTO limits VALUES ('acme', 'acme/ann', 'plenty')",
+    "days": "INSERT INTO days VALUES ('acme/ann', 1, 2, -1, 0)",
     "checkpoints": "INSERT INTO checkpoints VALUES ('acme', 0, 0, '', 'x', '')",
 }
 
@@ -259,11 +253,10 @@ async def test_a_row_that_cannot_be_read_is_named_whatever_table_it_is_in(tmp_pa
 
 
 UNREADABLE_IN_REDIS = {
-    "balances": ("HSET", "gris:{acme}:balances", "ANN", "damaged"),
+    "balances": ("HSET", "gris:{acme}:balances", "acme/ann", "damaged"),
     "reservations": ("HSET", "gris:{acme}:reservations", "r", "{}"),
-    "limits": ("HSET", "gris:{acme}:limits", "ANN", "plenty"),
-    "accounts": ("HSET", "gris:{acme}:accounts", "ANN", "asleep"),
-    "days": ("HSET", "gris:{acme}:days:ANN", "1", "2"),
+    "limits": ("HSET", "gris:{acme}:limits", "acme/ann", "plenty"),
+    "days": ("HSET", "gris:{acme}:days:acme/ann", "1", "2"),
     "journal": ("XADD", "gris:{acme}:journal", "*", "kind", "direct"),
     "checkpoints": ("HSET", "gris:{acme}:checkpoint", "entries", "1"),
 }
@@ -275,8 +268,7 @@ async def test_a_row_of_redis_that_cannot_be_read_is_named(own_redis: RedisServe
     client: Any = Redis.from_url(own_redis.address, decode_responses=True)
     async with served(await RedisStore.open(own_redis.address, clock=SteppedClock())) as running:
         await running.stub.UpdateBudget(charging(path=ANN, request_id="first"))
-        level = await level_in(client)
-        await client.execute_command(*(each.replace("ANN", level) for each in UNREADABLE_IN_REDIS[table]))
+        await client.execute_command(*UNREADABLE_IN_REDIS[table])
         found = await failure(running.admin.VerifyLedger(pb.VerifyLedgerRequest()))
         assert (found.code, found.info.reason) == (grpc.StatusCode.DATA_LOSS, "LEDGER_DAMAGED")
         assert table == found.info.metadata["table"]
@@ -284,15 +276,9 @@ async def test_a_row_of_redis_that_cannot_be_read_is_named(own_redis: RedisServe
     await client.aclose()
 
 
-async def level_in(client: Any) -> str:
-    """Return the level of Ann in Redis."""
-    return f"acme/{(await client.hget('gris:{acme}:names', 'acme/ann')).partition(':')[0]}"
-
-
 UNREADABLE_IN_POSTGRES = {
     "balances": "UPDATE gris.balances SET rule = 'fortnight,0,UTC'",
-    "limits": f"INSERT INTO gris.stored_limits VALUES ('acme', {LEVEL_IN_POSTGRES}, 'plenty')",  # noqa: S608 - constants
-    "accounts": f"INSERT INTO gris.accounts VALUES ('acme', {LEVEL_IN_POSTGRES}, 'asleep')",  # noqa: S608 - constants
+    "limits": "INSERT INTO gris.stored_limits VALUES ('acme', 'acme/ann', 'plenty')",
     "journal": "UPDATE gris.journal SET kind = 'gift'",
     "checkpoints": "INSERT INTO gris.checkpoints VALUES ('acme', 0, 0, '', 'x', '')",
 }
@@ -319,13 +305,12 @@ async def test_a_negative_balance_in_redis_is_no_fault_of_who_asks(own_redis: Re
     client: Any = Redis.from_url(own_redis.address, decode_responses=True)
     async with served(await RedisStore.open(own_redis.address, clock=SteppedClock())) as running:
         await running.stub.UpdateBudget(charging(path=ANN, request_id="first"))
-        level = await level_in(client)
-        parts = (await client.hget("gris:{acme}:balances", level)).split(":")
+        parts = (await client.hget("gris:{acme}:balances", "acme/ann")).split(":")
         parts[2] = "-5"
-        await client.hset("gris:{acme}:balances", level, ":".join(parts))
+        await client.hset("gris:{acme}:balances", "acme/ann", ":".join(parts))
         found = await failure(running.admin.VerifyLedger(pb.VerifyLedgerRequest()))
         assert (found.code, found.info.reason) == (grpc.StatusCode.DATA_LOSS, "LEDGER_DAMAGED")
-        assert found.info.metadata == {"table": "balances", "key": level}
+        assert found.info.metadata == {"table": "balances", "key": "acme/ann"}
         asked = running.stub.GetBudget(budget_pb2.GetBudgetRequest(account=budget_pb2.Account(path=ANN)))
         refused = await failure(asked)
         assert (refused.code, refused.info.reason) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")

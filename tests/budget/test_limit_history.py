@@ -131,21 +131,19 @@ async def test_a_limit_with_windows_of_its_own_bounds_nothing(any_store: Store, 
     assert Cost(40, 4) == await largest(any_store, SMALL)
 
 
-async def test_the_service_says_it_with_the_policy_statements(
-    any_store: Store, by_names: Store, clock: SteppedClock
-) -> None:
+async def test_the_service_says_it_with_the_policy_statements(any_store: Store, clock: SteppedClock) -> None:
     """For each level that is enforced, with the limits of its file; nothing where it is not asked for."""
     asked = pb.GetBudgetRequest(account=account(), with_policy_statements=True)
     async with stub_on(any_store) as stub:
         await stub.UpdateBudget(charging(cost(1, 1)))
         clock.step(days=1)
-        await change(by_names, ANALYST, SMALL, 1)
+        await change(any_store, ANALYST, SMALL, 1)
         company, own = (await stub.GetBudget(asked)).levels
         assert (company.limit, cost(30, 5)) == (company.largest_limit, own.largest_limit)
-        await change(by_names, COMPANY, TRACKED, 2)
+        await change(any_store, COMPANY, TRACKED, 2)
         company, own = (await stub.GetBudget(asked)).levels
         assert (False, False) == (company.HasField("largest_limit"), company.unlimited_before)
-        await change(by_names, COMPANY, LARGE, 3)
+        await change(any_store, COMPANY, LARGE, 3)
         company, own = (await stub.GetBudget(asked)).levels
         assert (False, True) == (company.HasField("largest_limit"), company.unlimited_before)
         assert own.HasField("largest_limit")

@@ -78,7 +78,7 @@ async def test_the_rules_do_what_the_model_does(
     """
     clock = SteppedClock()
     in_zone = (replace(rules[0], zone=zone), replace(rules[1], zone=zone))
-    player = Player("acme", clock, in_zone, rewindows=True, zone=zone, forgets=False)
+    player = Player("acme", clock, in_zone, rewindows=True, zone=zone)
     store, model = MemoryStore(clock), Model()
     used: dict[Account, Cost] = {}
     for step in some(history):

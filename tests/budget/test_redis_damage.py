@@ -18,7 +18,6 @@ from budget_service.stores.redis.store import RedisStore
 from tests.budget.conftest import closing, empty
 from tests.support.budget_samples import (
     ANALYST,
-    COLLEAGUE,
     COMPANY,
     NOON,
     UNIT,
@@ -40,8 +39,7 @@ LIMITS = Asked(
 CHANGES: dict[str, Asked[Any]] = {
     **dict.fromkeys(("root", "turn", "balances", "days:acme/ann", "reservations", "ends", "journal"), CHARGE),
     **dict.fromkeys(("paid:acme/ann//release//rel", "paid:acme/ann//query//q", "request:c"), CHARGE),
-    **dict.fromkeys(("limits", "accounts"), LIMITS),
-    "parents": charge("c", Cost(1, 1), account=COLLEAGUE),
+    **dict.fromkeys(("limits", "closed"), LIMITS),
 }
 RESERVATION = {
     "account": "acme/ann",

@@ -231,9 +231,9 @@ def asking(**fields: Any) -> pb.RefundChargeRequest:
     return pb.RefundChargeRequest(**(known | {"request_id": "back"} | fields))
 
 
-async def test_the_administrator_refunds_and_lists_it(any_store: Store, by_names: Store) -> None:
+async def test_the_administrator_refunds_and_lists_it(any_store: Store) -> None:
     """With its reason; a fault names its field, and what is not paid for is refused by its reason."""
-    await by_names.apply(*charge("c", Cost(3, 1), release_id="rel", query_id="q"))
+    await any_store.apply(*charge("c", Cost(3, 1), release_id="rel", query_id="q"))
     async with admin_on(any_store) as admin:
         first = await admin.RefundCharge(asking(reason="wrong: 1/3 of the rows, größer"))
         assert (cost(3, 1), False) == (first.refunded, first.replayed)

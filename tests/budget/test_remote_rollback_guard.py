@@ -29,7 +29,6 @@ from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores import remote_rollback_guard
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.mark_file import Position, fresh_path, load_fields, write_whole
-from budget_service.stores.named_store import NamedStore
 from budget_service.stores.opening import confirm_restored, open_store, renew_mark
 from budget_service.stores.postgres.store import PostgresStore
 from budget_service.stores.redis.store import RedisStore
@@ -120,7 +119,7 @@ async def opened(remote: Remote, mark: Path | None = None) -> AsyncIterator[Redi
 async def test_data_that_was_put_back_is_refused_until_it_is_confirmed(remote: Remote) -> None:
     """All that was left counts as spent, on levels that are known or written out; the journal says so."""
     async with opened(remote) as store:
-        await NamedStore(store).apply(*charge("a", Cost(3, 1)))
+        await store.apply(*charge("a", Cost(3, 1)))
         await store.check()
     with pytest.raises(StoreUnusableError, match=r"not behind its mark.*--spend-every-budget"):
         await confirm_restored(
@@ -128,7 +127,7 @@ async def test_data_that_was_put_back_is_refused_until_it_is_confirmed(remote: R
         )
     backup = await asyncio.to_thread(remote.copied)
     async with opened(remote) as store:
-        await NamedStore(store).apply(*charge("lost", Cost(6, 1)))
+        await store.apply(*charge("lost", Cost(6, 1)))
         await store.check()
     await asyncio.to_thread(remote.put_back, backup)
     for _ in range(2):
@@ -143,11 +142,11 @@ async def test_data_that_was_put_back_is_refused_until_it_is_confirmed(remote: R
         == 3
     )
     async with opened(remote) as store:
-        (status,) = (await NamedStore(store).read(ANALYST, levels())).levels
+        (status,) = (await store.read(ANALYST, levels())).levels
         assert (status.spent, status.remaining) == (Cost(10, 5), NOTHING)
-        version = (await NamedStore(store).limits(ANALYST)).version
+        version = (await store.limits(ANALYST)).version
         again = charge("again", Cost(1, 0)).by(AppliedLimits(levels(), version))
-        assert isinstance((await NamedStore(store).apply(*again)).outcome, Exhausted)
+        assert isinstance((await store.apply(*again)).outcome, Exhausted)
         await store.check()
         found = Verification()
         for root in await store.roots():
@@ -188,13 +187,13 @@ async def test_limits_that_were_set_and_lost_are_forgotten_by_a_service_that_goe
     lost, kept = ((ANALYST, limit(information, 50)) for information in (100, 5))
     settings = LiveSettings(Settings(CONFIGURATION))
     async with opened(remote) as store, serving(store, settings, "127.0.0.1:0") as address:
-        await NamedStore(store).apply(*charge("a", Cost(3, 1)))
+        await store.apply(*charge("a", Cost(3, 1)))
         await until_checked(store)
         backup = await asyncio.to_thread(remote.copied)
         await until_checked(store)
         at_backup = marked(remote.mark)
         version = (
-            await NamedStore(store).apply(
+            await store.apply(
                 SetLimits(actor="ops", account=COMPANY, request_id="s", changes=(lost,)), NO_LIMITS
             )
         ).outcome
@@ -208,7 +207,7 @@ async def test_limits_that_were_set_and_lost_are_forgotten_by_a_service_that_goe
             await until_unavailable(lambda: stub.GetBudget(theirs))
             await confirm_restored(remote.address, CONFIGURATION.limit_of, [], mark=remote.mark, actor="ops")
             asked = SetLimits(actor="ops", account=COMPANY, request_id="t", changes=(kept,))
-            assert version != (await NamedStore(store).apply(asked, NO_LIMITS)).outcome
+            assert version != (await store.apply(asked, NO_LIMITS)).outcome
             refused = await failure(until_answered(lambda: stub.UpdateBudget(charging(cost(20, 1)))))
             assert refused.code is grpc.StatusCode.RESOURCE_EXHAUSTED
 

@@ -17,7 +17,6 @@ import pytest_asyncio
 
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.pseudonyms import NameRow
 from budget_service.ledger.requests import Request
 from budget_service.server.hosting import CALLS_OF_A_CONNECTION, serving
 from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError
@@ -87,8 +86,6 @@ async def test_a_store_in_trouble_is_never_an_allow(
 ) -> None:
     """The reason says whether it had an effect; the text of a fault appears nowhere, not even in the log."""
     store = TroubledStore(clock, trouble=trouble)
-    # What is in trouble is the request, and not that the account is new.
-    await store.add_names("acme", [NameRow.made("acme/ann", bytes(range(16)))])
     async with serving(store, SETTINGS, "127.0.0.1:0") as address, connected(address) as stub:
         error = await failure(stub.ReserveBudget(reserving()))
         assert (code, reason) == (error.code, error.info.reason)
@@ -171,8 +168,6 @@ async def slow_stub(
     monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=SlowConnection))
     store = SqliteStore.open(tmp_path / "ledger.db", clock)
     SlowConnection.gate.set()
-    # What is slow is the charge, and not that the account is new.
-    await store.add_names("acme", [NameRow.made("acme/ann", bytes(range(16)))])
     SlowConnection.begun.clear()
     SlowConnection.gate.clear()
     async with serving(store, SETTINGS, "127.0.0.1:0", tuning=tuning) as address, connected(address) as stub:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,7 +9,7 @@ from msgspec.structs import replace
 
 from budget_service.ledger.outcomes import Charged, Exhausted, Held, Reserved
 from budget_service.ledger.state import EntryKind, JournalEntry
-from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, blocks_of
+from budget_service.ledger.values import NOTHING, Cost, LevelLimit, blocks_of
 from budget_service.ledger.windows import DAY, SECOND, Microseconds, Period, WindowRule, datetime_of
 from budget_service.stores.interface import Store
 from tests.budget.histories import BLOCKS, HISTORIES, RULES, Act, Player, Step
@@ -186,15 +184,10 @@ async def test_the_limit_holds_over_any_days_that_follow_each_other(history: lis
         if request is not None:
             player.note(request, await store.apply(*request))
     half_past_five = 11 * DAY // 48
-    first_names = names_at_first(store.entries)
     for account, maximum in ((("acme",), Cost(50, 25)), (("acme", "ann"), Cost(12, 6))):
         # A free reservation that is forfeited costs nothing, and counts nowhere.
         held = [each for each in store.entries if each.holds]
-        charges = [
-            each
-            for each in held
-            if first_names.get(each.account, each.account).path[: len(account)] == account
-        ]
+        charges = [each for each in held if each.account.path[: len(account)] == account]
         for last in {admitted_on(each, half_past_five) for each in charges}:
             counted = [each for each in charges if last - days < admitted_on(each, half_past_five) <= last]
             for block in ("", *BLOCKS):
@@ -208,15 +201,6 @@ def is_paid_by(entry: JournalEntry, block: str) -> bool:
     """Return whether an entry counts for a block; for no block, whether it does for everybody."""
     blocks = blocks_of(entry.holds)
     return not blocks or block in blocks
-
-
-def names_at_first(entries: Iterable[JournalEntry]) -> dict[Account, Account]:
-    """Return what accounts were called before they were moved, by each later name."""
-    found: dict[Account, Account] = {}
-    for each in entries:
-        if each.kind is EntryKind.MOVE:
-            found[Account.of_text(each.change)] = found.get(each.account, each.account)
-    return found
 
 
 def admitted_on(entry: JournalEntry, zone_offset: Microseconds) -> int:

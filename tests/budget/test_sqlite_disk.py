@@ -12,7 +12,6 @@ from pathlib import Path
 import grpc
 import pytest
 
-from budget_service.ledger.pseudonyms import NameRow
 from budget_service.server.hosting import STORE, serving
 from budget_service.stores.interface import OutcomeUnknownError, Store, StoreUnavailableError
 from budget_service.stores.sqlite.store import SqliteStore
@@ -91,11 +90,6 @@ async def test_a_service_whose_disk_hangs_says_so_and_goes_on_later(tmp_path: Pa
         serving(store, SETTINGS, "127.0.0.1:0") as address,
         connected(address) as stub,
     ):
-        # What hangs is the charge, and not that the account is new.
-        SlowConnection.gate.set()
-        await store.add_names("acme", [NameRow.made("acme/ann", bytes(range(16)))])
-        SlowConnection.begun.clear()
-        SlowConnection.gate.clear()
         await health_becomes(address, SERVING)
         first = asyncio.create_task(failure(stub.UpdateBudget(charging(request_id="first"))))
         await health_becomes(address, NOT_SERVING, STORE)
@@ -108,18 +102,3 @@ async def test_a_service_whose_disk_hangs_says_so_and_goes_on_later(tmp_path: Pa
         again = await stub.UpdateBudget(charging(request_id="first"))
         assert again.replayed
         assert again.levels[-1].spent == cost(4, 1)
-
-
-async def test_a_new_account_hears_of_a_disk_that_hangs(tmp_path: Path) -> None:
-    """Its name is written before its charge: that is not waited for longer, and nothing is charged."""
-    async with (
-        slow_store(tmp_path) as store,
-        serving(store, SETTINGS, "127.0.0.1:0") as address,
-        connected(address) as stub,
-    ):
-        await health_becomes(address, SERVING)
-        refused = await failure(stub.UpdateBudget(charging(request_id="first")))
-        SlowConnection.gate.set()
-        assert "STORE_UNAVAILABLE" == refused.info.reason
-        await health_becomes(address, SERVING)
-        assert not (await stub.UpdateBudget(charging(request_id="first"))).replayed

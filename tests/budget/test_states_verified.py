@@ -1,4 +1,4 @@
-"""Verification of what administrators have made of accounts: which are closed, and which had other names."""
+"""Verification of what administrators have made of accounts: which are closed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from budget_service.ledger.account_states import MOVED, AccountState
 from budget_service.ledger.limits import NO_LIMITS
-from budget_service.ledger.requests import CloseAccount, MoveAccount, ReopenAccount
+from budget_service.ledger.requests import CloseAccount, ReopenAccount
 from budget_service.ledger.values import Account
 from budget_service.ledger.verification import Checkpoint, Difference, Sum
 from budget_service.server.audit import Verification, verify
@@ -28,22 +27,26 @@ EVE = Account(("acme", "eve"))
 class Kept(ClosedLedger):
     """A ledger that can be opened, and changed behind the service's back while it is closed."""
 
-    async def put(self, account: Account, state: str) -> None:
-        """Let the ledger keep another state of an account, or none if it is empty."""
+    async def put(self, account: Account, *, is_closed: bool) -> None:
+        """Let the ledger keep another state of an account."""
         if self.kind == "redis":
             async with Redis.from_url(self._server.address) as client:
-                key = "gris:{acme}:accounts"
-                await (client.hset(key, account.text, state) if state else client.hdel(key, account.text))
+                change = client.sadd if is_closed else client.srem
+                await change("gris:{acme}:closed", account.text)
             return
-        row = (account.root, account.text, state)
+        row = (account.root, account.text)
         if self.kind == "sqlite":
+            query = (
+                "INSERT INTO closed VALUES (?, ?)"
+                if is_closed
+                else "DELETE FROM closed WHERE root = ? AND level = ?"
+            )
             with contextlib.closing(sqlite3.connect(self._path)) as file, file:
-                file.execute("DELETE FROM accounts WHERE level = ?", row[1:2])
-                file.execute("INSERT INTO accounts SELECT ?, ?, ? WHERE ? <> ''", (*row, state))
-            return
-        self._server.execute("DELETE FROM gris.accounts WHERE level = %s", row[1])
-        if state:
-            self._server.execute("INSERT INTO gris.accounts VALUES (%s, %s, %s)", *row)
+                file.execute(query, row)
+        elif is_closed:
+            self._server.execute("INSERT INTO gris.closed VALUES (%s, %s)", *row)
+        else:
+            self._server.execute("DELETE FROM gris.closed WHERE root = %s AND level = %s", *row)
 
 
 @pytest.fixture(params=KINDS)
@@ -53,14 +56,13 @@ def ledger(request: pytest.FixtureRequest, tmp_path: Path, clock: SteppedClock) 
 
 
 async def administered(store: Store) -> None:
-    """Close Bob and the company, open the company again, and let Ann be called Zoe."""
+    """Close Bob and the company, and open the company again."""
     for index, account in enumerate((ANALYST, COLLEAGUE)):
         await store.apply(*charge(f"c{index}", account=account))
     for request in (
         CloseAccount(actor="ops", account=COLLEAGUE, request_id="1", reason="left"),
         CloseAccount(actor="ops", account=COMPANY, request_id="2", reason="a mistake"),
         ReopenAccount(actor="ops", account=COMPANY, request_id="3", reason="a mistake"),
-        MoveAccount(actor="ops", account=ANALYST, target=ZOE, request_id="4", reason="renamed"),
     ):
         await store.apply(request, NO_LIMITS)
 
@@ -79,40 +81,28 @@ def state(account: Account, kept: int, rebuilt: int) -> Difference:
 
 @pytest.mark.parametrize("checkpointed", [False, True])
 async def test_a_state_that_is_not_the_journals_is_found(ledger: Kept, *, checkpointed: bool) -> None:
-    """Opened, closed or renamed behind the service's back; also after the entries were archived."""
+    """Opened or closed behind the service's back; also after the entries were archived."""
     await ledger.emptied()
     async with ledger.opened() as store:
         await administered(store)
         assert await differences(store) == []
         if checkpointed:
             await make_checkpoint(store, "acme")
-            assert await store.drop_checkpointed("acme", 1000) == 6
+            assert await store.drop_checkpointed("acme", 1000) == 5
             assert await differences(store) == []
-    await ledger.put(COLLEAGUE, "")
-    await ledger.put(EVE, "closed")
-    await ledger.put(ANALYST, "closed")
-    await ledger.put(ZOE, "open/eve")
+    await ledger.put(COLLEAGUE, is_closed=False)
+    await ledger.put(EVE, is_closed=True)
     async with ledger.opened() as store:
-        assert [
-            state(ANALYST, 1, 2),
-            state(COLLEAGUE, 0, 1),
-            state(EVE, 1, 0),
-            Difference(ZOE, None, Sum.FORMER_NAMES, None, 0, 1),
-        ] == await differences(store)
+        assert [state(COLLEAGUE, 0, 1), state(EVE, 1, 0)] == await differences(store)
 
 
 async def test_a_checkpoint_has_the_states_of_its_journal(ledger: Kept) -> None:
-    """Those of accounts that are closed, were moved or had other names."""
+    """The accounts that are closed."""
     await ledger.emptied()
     async with ledger.opened() as store:
         await administered(store)
         made = await make_checkpoint(store, "acme")
-        states = {
-            COLLEAGUE: AccountState(is_closed=True),
-            ANALYST: MOVED,
-            ZOE: AccountState(False, False, ("ann",)),
-        }
-        assert states == made.states
+        assert {COLLEAGUE} == made.closed
         assert made == await store.checkpoint("acme")
 
 
@@ -137,4 +127,4 @@ async def test_states_that_change_while_they_are_verified_are_no_difference(
     assert (found.differences, more) == ([], [])
     # It is as old as the balances.
     assert isinstance(checkpoint, Checkpoint)
-    assert EVE not in checkpoint.states
+    assert EVE not in checkpoint.closed

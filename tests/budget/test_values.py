@@ -13,8 +13,6 @@ from budget_service.ledger.requests import (
     ChangeCurrency,
     Charge,
     CloseAccount,
-    ForgetAccount,
-    MoveAccount,
     Refund,
     ReopenAccount,
     Request,
@@ -144,7 +142,6 @@ def test_a_well_formed_path_is_an_account(path: tuple[str, ...]) -> None:
         (("acme", "*"), "account.path[1]"),
         (("acme", "team-*"), "account.path[1]"),
         (("**",), "account.path[0]"),
-        (("acme", "~Ab3-_" + "x" * 17), "account.path[1]"),
     ],
 )
 def test_a_malformed_path_is_refused_by_field(path: tuple[str, ...], field: str) -> None:
@@ -152,16 +149,6 @@ def test_a_malformed_path_is_refused_by_field(path: tuple[str, ...], field: str)
     with pytest.raises(InvalidFieldError) as error:
         Account.parse(path, "account.path")
     assert field == error.value.field
-
-
-def test_a_name_like_an_id_is_one_only_in_the_ledger() -> None:
-    """No file creates one either; longer or shorter names are as good as others."""
-    path = ("acme", "~" + "x" * 22)
-    assert Account(path) == Account.parse_stored(path, "path")
-    with pytest.raises(InvalidFieldError, match=r"^path\[1\] must not be a tilde and 22 characters"):
-        Account.parse_pattern(path, "path")
-    for other in ("~" + "x" * 21, "~" + "x" * 23, "x" * 23):
-        assert Account(("acme", other)) == Account.parse(("acme", other), "path")
 
 
 class UnreadPath(Sequence[str]):
@@ -232,9 +219,8 @@ ACTS: list[Any] = [
     *(request for request, _ in FINGERPRINTS if isinstance(request, RootRequest | Refund)),
     *(
         kind(account=ANALYST, request_id="id", actor="ops", reason="left")
-        for kind in (CloseAccount, ReopenAccount, ForgetAccount)
+        for kind in (CloseAccount, ReopenAccount)
     ),
-    MoveAccount(account=ANALYST, target=COMPANY, request_id="id", actor="ops", reason="married"),
 ]
 
 

@@ -18,7 +18,7 @@ from pinot_connector import AsyncPrivateClient
 from pinot_connector.embedded import Ports
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import ServiceRefused, ServiceUnavailable
-from pinot_connector.known_accounts import KnownAccount, KnownAccounts
+from pinot_connector.known_accounts import KnownAccounts
 from pinot_connector.local_services import DEFAULT_TIMEOUTS
 from pinot_connector.release_store import Found, KeptRelease, MemoryReleaseStore
 from pinot_connector.reservations import Reservation
@@ -188,14 +188,10 @@ class Closable:
     admin: admin_pb2_grpc.BudgetAdminServiceAsyncStub
 
     async def end(self, change: str) -> None:
-        """Closes the account, its company, or moves it away."""
+        """Closes the account, or its company."""
         eve, named = Account(path=["t", "eve"]), {"reason": "left", "request_id": change}
-        if change == "move":
-            target = Account(path=["t", "new"])
-            await self.admin.MoveAccount(admin_pb2.MoveAccountRequest(account=eve, target=target, **named))
-        else:
-            account = Account(path=["t"]) if change == "close the company" else eve
-            await self.admin.CloseAccount(admin_pb2.CloseAccountRequest(account=account, **named))
+        account = Account(path=["t"]) if change == "close the company" else eve
+        await self.admin.CloseAccount(admin_pb2.CloseAccountRequest(account=account, **named))
 
     async def reopen(self) -> None:
         """Opens it again."""
@@ -228,7 +224,7 @@ async def closable(engine: DuckDBEngine, tmp_path: Path, starts_processes: None)
             yield Closable(client, asking, stub)
 
 
-@pytest.mark.parametrize("change", ["close", "close the company", "move"])
+@pytest.mark.parametrize("change", ["close", "close the company"])
 async def test_a_closed_account_is_given_nothing_that_is_kept(closable: Closable, change: str) -> None:
     """Somebody who has left does not go on reading; the refusal is that of a question not paid for."""
     await closable.end(change)
@@ -267,35 +263,33 @@ async def test_a_dead_ledger_keeps_back_what_is_paid_for_a_minute_after_its_last
 
 
 async def test_what_is_remembered_of_accounts_is_bounded() -> None:
-    """The account that was asked about longest ago is forgotten first; one without an id is asked about each time."""
+    """The account that was asked about longest ago is forgotten first."""
     remembered, asked = KnownAccounts(known_seconds=60, most=2), list[str]()
 
     async def look(name: str) -> None:
-        async def ask() -> KnownAccount:
+        async def ask() -> bool:
             asked.append(name)
-            return KnownAccount(name == "b", name.replace("d", ""))
+            return name == "b"
 
-        assert (name == "b") == (await remembered.known((name,), ask)).is_closed
+        assert (name == "b") == await remembered.is_closed((name,), ask)
 
-    for name in "abacacabdd":
+    for name in "abacacab":
         await look(name)
-    assert "".join(asked) == "abcabdd"
+    assert "".join(asked) == "abcab"
 
 
-@pytest.mark.parametrize("id_", ["x", ""])
-async def test_many_who_ask_at_once_whose_an_account_is_ask_the_ledger_once(id_: str) -> None:
-    """Also of an account that has no id yet, which is not remembered afterwards."""
+async def test_many_who_ask_at_once_whether_an_account_is_closed_ask_the_ledger_once() -> None:
+    """All get the one answer, which is remembered afterwards."""
     accounts, may, asked = KnownAccounts(known_seconds=60), asyncio.Event(), list[str]()
 
-    async def ask() -> KnownAccount:
-        asked.append(id_)
+    async def ask() -> bool:
+        asked.append("x")
         await may.wait()
-        return KnownAccount(is_closed=False, id=id_)
+        return True
 
-    waiting = [asyncio.create_task(accounts.known(("app", "new"), ask)) for _ in range(64)]
+    waiting = [asyncio.create_task(accounts.is_closed(("app", "new"), ask)) for _ in range(64)]
     await asyncio.sleep(0)
     may.set()
-    assert {each.id for each in await asyncio.gather(*waiting)} == {id_}
+    assert {*await asyncio.gather(*waiting)} == {True}
+    assert await accounts.is_closed(("app", "new"), ask)
     assert len(asked) == 1
-    await accounts.known(("app", "new"), ask)
-    assert len(asked) == (1 if id_ else 2)

@@ -1,4 +1,4 @@
-"""An account that is closed or was moved is shown nothing any more, not even its own history."""
+"""An account that is closed is shown nothing any more, not even its own history."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ import grpc
 import pytest
 from gris_api.app.v1 import app_pb2, app_pb2_grpc
 from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc
-from gris_api.budget.v1.budget_pb2 import Account, GetBudgetRequest
+from gris_api.budget.v1.budget_pb2 import Account
 
 from budget_service.configuration.budget_file import Configuration
-from budget_service.server.service import BudgetService
 from gris_gateway.admission import GatewayAdmission
 from gris_gateway.history import History
 from gris_gateway.rate_limits import CallerLimits, Limiter
@@ -32,9 +31,7 @@ from pinot_connector.release_store import MemoryReleaseStore
 from tests.gateway.calls import TOP, ended
 from tests.gateway.conftest import stub_of
 from tests.gateway.token_world import AUDIENCE, known_by_tokens
-from tests.support.budget_client import connected
 from tests.support.clients import SHORT
-from tests.support.clocked_ledger import clocked_ledger
 from tests.support.embedded import embedded
 from tests.support.pki import Issuer
 from tests.support.relay import relayed
@@ -111,14 +108,10 @@ class Closable:
     admin: admin_pb2_grpc.BudgetAdminServiceAsyncStub
 
     async def end(self, change: str) -> None:
-        """Close Eve's account, all of `app`, or move hers away."""
+        """Close Eve's account, or all of `app`."""
         eve, named = Account(path=["app", "eve"]), {"reason": "left", "request_id": change}
-        if change == "move":
-            target = Account(path=["app", "new"])
-            await self.admin.MoveAccount(admin_pb2.MoveAccountRequest(account=eve, target=target, **named))
-        else:
-            account = Account(path=["app"]) if change == "close all" else eve
-            await self.admin.CloseAccount(admin_pb2.CloseAccountRequest(account=account, **named))
+        account = Account(path=["app"]) if change == "close all" else eve
+        await self.admin.CloseAccount(admin_pb2.CloseAccountRequest(account=account, **named))
 
 
 @pytest.fixture
@@ -138,7 +131,7 @@ async def closable(tmp_path: Path, starts_processes: None) -> AsyncIterator[Clos
             yield Closable(gateway, asking, stub)
 
 
-@pytest.mark.parametrize(("change", "others"), [("close", 1), ("close all", REFUSED), ("move", 1)])
+@pytest.mark.parametrize(("change", "others"), [("close", 1), ("close all", REFUSED)])
 async def test_the_history_of_a_closed_account_is_not_told(
     closable: Closable, change: str, others: int | grpc.StatusCode
 ) -> None:
@@ -167,7 +160,7 @@ async def test_a_history_is_told_for_a_minute_at_most_and_again_once_it_is_reope
 
 
 async def test_while_the_ledger_is_silent_no_history_is_told(world: World, tmp_path: Path) -> None:
-    """It is not known whether the account is closed, nor whose the name is."""
+    """It is not known whether the account is closed. Where nothing is kept, the ledger is not asked."""
     shared = Issuer(tmp_path), MemoryReleaseStore()
     async with (
         relayed(world) as relay,
@@ -180,7 +173,7 @@ async def test_while_the_ledger_is_silent_no_history_is_told(world: World, tmp_p
         assert await gateway.listed("silent") == 1
         assert await asking.listed("silent") is grpc.StatusCode.UNAVAILABLE
         assert await asking.asked("silent") is grpc.StatusCode.UNAVAILABLE
-        assert await gateway.listed("nobody-yet") is grpc.StatusCode.UNAVAILABLE
+        assert await gateway.listed("nobody-yet") == 0
         faulty = app_pb2.AskRequest(question=sql_question("SELECT nope"), request_id="faulty")
         assert await asking.asked("silent", faulty) is grpc.StatusCode.INVALID_ARGUMENT
         relay.refusals.clear()
@@ -190,55 +183,3 @@ async def test_while_the_ledger_is_silent_no_history_is_told(world: World, tmp_p
                 break
             await asyncio.sleep(0.05)
         assert listed == 1
-
-
-async def test_for_whom_the_ledger_names_nobody_nothing_is_kept(
-    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Else it would be shown to who has the name later; what was paid for stays free, as the ledger knows that."""
-
-    async def nobody(*_: object) -> str:
-        return ""
-
-    async with (
-        clocked_ledger(tmp_path, ALL_OF_APP) as ledger,
-        connected(ledger.address) as budget,
-        served(world.dp, ledger.address, Issuer(tmp_path), MemoryReleaseStore(), ASKS) as gateway,
-    ):
-        with monkeypatch.context() as earlier_version:
-            for name in ("id_of_charged", "id_of"):
-                earlier_version.setattr(BudgetService, name, nobody)
-            assert [OK, OK] == [await gateway.asked("eve"), await gateway.asked("eve")]
-            assert await gateway.listed("eve") == 0
-        assert await gateway.listed("eve") == 0
-        assert await gateway.asked("eve") is OK
-        assert await gateway.listed("eve") == 1
-        (_, own) = (await budget.GetBudget(GetBudgetRequest(account=Account(path=["app", "eve"])))).levels
-        assert own.spent.calls == 1
-
-
-async def test_who_has_the_name_of_a_forgotten_account_is_somebody_new(world: World, tmp_path: Path) -> None:
-    """Nothing that was kept for the one before is shown, not by the id of a request either; answers are paid for."""
-    async with (
-        clocked_ledger(tmp_path, ALL_OF_APP) as ledger,
-        connected(ledger.address) as budget,
-        served(world.dp, ledger.address, Issuer(tmp_path), MemoryReleaseStore(), ASKS) as gateway,
-    ):
-
-        async def spent() -> int:
-            found = await budget.GetBudget(GetBudgetRequest(account=Account(path=["app", "eve"])))
-            return int(found.levels[-1].spent.information)
-
-        assert [OK, OK, 1] == [
-            await gateway.asked("eve"),
-            await gateway.asked("eve"),
-            await gateway.listed("eve"),
-        ]
-        paid = await spent()
-        eve = ("--account", "app/eve", "--reason", "left")
-        await ledger.typed("close", *eve)
-        ledger.clock.step(days=40)
-        await ledger.typed("forget", *eve)
-        assert [0, 0] == [await gateway.listed("eve"), await spent()]
-        assert [OK, paid] == [await gateway.asked("eve"), await spent()]
-        assert [OK, 1, paid] == [await gateway.asked("eve"), await gateway.listed("eve"), await spent()]

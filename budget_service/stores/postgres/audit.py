@@ -20,7 +20,7 @@ from budget_service.ledger.values import Account, Cost
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores.checkpoint_pages import add_sums
-from budget_service.stores.codec import decode_root, decode_states, encode_root, encode_states
+from budget_service.stores.codec import decode_closed, decode_root, encode_closed, encode_root
 from budget_service.stores.damaged_rows import reading_row, reads
 from budget_service.stores.interface import BalancePage, MatchingEntries, StoreUnavailableError
 from budget_service.stores.postgres import encoding as text
@@ -93,7 +93,7 @@ DROP_CHECKPOINTED = sql.SQL(
 CHECKPOINT_TIMEOUT_SECONDS = 60.0
 
 _CHECKPOINT = sql.SQL(
-    "SELECT position, entries, digest, currency, states, "
+    "SELECT position, entries, digest, currency, closed, "
     "coalesce((SELECT json_agg(each) FROM gris.checkpoint_sums AS each "
     "WHERE each.root = checkpoints.root AND (%s::text[] IS NULL OR each.level = ANY(%s || ARRAY("
     "SELECT level FROM unnest(%s::text[]) AS asked CROSS JOIN LATERAL (SELECT level FROM gris.checkpoint_sums AS own "
@@ -108,7 +108,7 @@ SUMS = sql.SQL(
 _REPLACE = sql.SQL(
     "INSERT INTO gris.checkpoints AS last VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (root) DO UPDATE "
     "SET position = excluded.position, entries = excluded.entries, digest = excluded.digest, "
-    "currency = excluded.currency, states = excluded.states "
+    "currency = excluded.currency, closed = excluded.closed "
     "WHERE last.entries <= excluded.entries RETURNING root"
 )
 _FORGET_SUMS = sql.SQL("DELETE FROM gris.checkpoint_sums WHERE root = %s")
@@ -195,18 +195,18 @@ async def load_checkpoint(
 def _read_checkpoint(root: str, found: tuple[Any, ...] | None) -> Checkpoint:
     if found is None:
         return Checkpoint()
-    position, entries, digest, root_text, states_text, sums = found
+    position, entries, digest, root_text, closed_text, sums = found
     spent: dict[Account, dict[Microseconds, Cost]] = {}
     rows = ((each["level"], each["window_start"], each["information"], each["calls"]) for each in sums)
     add_sums(spent, rows)
     with reading_row("checkpoints", root):
-        (currency, time, ahead), states = decode_root(root_text), decode_states(states_text)
-    return Checkpoint(str(position), entries, digest, spent, currency, states, time, ahead)
+        (currency, time, ahead), closed = decode_root(root_text), decode_closed(closed_text)
+    return Checkpoint(str(position), entries, digest, spent, currency, closed, time, ahead)
 
 
 async def write_checkpoint(session: Session, root: str, checkpoint: Checkpoint) -> None:
     """Replace the checkpoint in one transaction. Raises StoreUnavailableError."""
-    texts = (encode_root(checkpoint), encode_states(checkpoint.states))
+    texts = (encode_root(checkpoint), encode_closed(checkpoint.closed))
     summary = (checkpoint.entries, checkpoint.digest, *texts)
     fields = (root, int(checkpoint.position or 0), *summary)
     async with _at_length(session) as connection:

@@ -10,7 +10,6 @@ from typing import Any
 from msgspec import json
 from msgspec.structs import replace
 
-from budget_service.ledger.account_states import UNTOUCHED, state_text
 from budget_service.ledger.balances import Balance, Day, PastDay
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.limits import StoredLimits, limit_text
@@ -26,7 +25,7 @@ from budget_service.ledger.state import (
 from budget_service.ledger.values import Account, Cost, Hold
 from budget_service.ledger.windows import DaySpan, Microseconds, Window
 from budget_service.stores.codec import decode_outcome, decode_rule, encode_outcome, encode_rule
-from budget_service.stores.damaged_rows import read_limit, read_state, reads
+from budget_service.stores.damaged_rows import read_limit, reads
 from budget_service.stores.transactions import Changes, Loaded, Wanted
 
 # What is out of date goes a little at a time, faster than it comes, so that no request pays for a month.
@@ -57,7 +56,7 @@ def load_parameters(wanted: Wanted, clock: Microseconds | None, most_due: int) -
 def administered_parameters(wanted: Wanted) -> dict[str, Any]:
     """Return the parameters of LOAD_ADMINISTERED for one root."""
     (root,) = wanted.roots
-    levels = {"limits": wanted.limits, "states": wanted.states, "below": wanted.below}
+    levels = {"limits": wanted.limits, "closed": wanted.closed}
     texts = {name: json.encode([level.text for level in each]) for name, each in levels.items()}
     return {"root": root, **texts}
 
@@ -68,8 +67,7 @@ def read_administered(found: str | bytes, wanted: Wanted, loaded: Loaded) -> Non
     (root,) = wanted.roots
     loaded.stored_limits = {root: row["stored_limits"]}
     loaded.limits = {Account.of_text(level): read_limit(level, each) for level, each in row["limits"] or ()}
-    loaded.states = {Account.of_text(level): read_state(level, each) for level, each in row["states"] or ()}
-    loaded.occupied = frozenset(map(Account.of_text, row["occupied"] or ()))
+    loaded.closed = set(map(Account.of_text, row["closed"] or ()))
 
 
 def read_loaded(found: str | bytes, wanted: Wanted, most_due: int) -> Loaded:
@@ -128,7 +126,7 @@ def write_parameters(root: str, changes: Changes, now: Microseconds) -> tuple[li
         "journal": [_entry_row(entry) for entry in changes.journal],
         **_payment_rows(changes),
         **_limit_rows(changes),
-        **_state_rows(changes),
+        **_closed_rows(changes),
     }
     given = {part: json.encode(each) for part, each in rows.items() if each}
     purge = {
@@ -142,17 +140,12 @@ def write_parameters(root: str, changes: Changes, now: Microseconds) -> tuple[li
     return [*given, "purged_outcomes", "purged_payments"], purge | given
 
 
-def move_parameters(source: Account, target: Account) -> dict[str, Any]:
-    """Return the parameters of MOVE."""
-    return {"root": source.root, "source": source.text, "target": target.text}
-
-
-def parse_limits(version: int, limits: dict[str, str], states: dict[str, str]) -> StoredLimits:
-    """Return the stored limits and states of an account from their texts by level."""
+def parse_limits(version: int, limits: dict[str, str], closed: list[str]) -> StoredLimits:
+    """Return the stored limits of an account from their texts by level, with the levels that are closed."""
     return StoredLimits(
         version,
         {Account.of_text(level): read_limit(level, each) for level, each in limits.items()},
-        {Account.of_text(level): read_state(level, each) for level, each in states.items()},
+        frozenset(map(Account.of_text, closed)),
     )
 
 
@@ -195,15 +188,11 @@ def _limit_rows(changes: Changes) -> dict[str, list[dict[str, Any]]]:
     return {"limits": limits, "unlimited": unlimited}
 
 
-def _state_rows(changes: Changes) -> dict[str, list[dict[str, Any]]]:
-    states, untouched = [], []
-    for level, state in changes.states.items():
-        key = {"root": level.root, "level": level.text}
-        if state == UNTOUCHED:
-            untouched.append(key)
-        else:
-            states.append(key | {"state": state_text(state)})
-    return {"accounts": states, "untouched": untouched}
+def _closed_rows(changes: Changes) -> dict[str, list[dict[str, Any]]]:
+    rows: dict[str, list[dict[str, Any]]] = {"closed": [], "reopened": []}
+    for level, is_closed in changes.closed.items():
+        rows["closed" if is_closed else "reopened"].append({"root": level.root, "level": level.text})
+    return rows
 
 
 def _outcome_row(root: str, request_id: str, each: StoredOutcome) -> dict[str, Any]:

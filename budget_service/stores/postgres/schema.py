@@ -14,7 +14,7 @@ from budget_service.stores.postgres.connections import Session
 from budget_service.stores.schema_steps import steps_from
 from budget_service.tuning import Tuning
 
-SCHEMA_VERSION = 12
+SCHEMA_VERSION = 13
 MIN_SERVER_VERSION = 140000
 
 SQL = Path(__file__).parent / "sql"

@@ -21,19 +21,6 @@ _SQL = Path(__file__).parent / "sql"
 LOAD = Statement.of((_SQL / "load.sql").read_text(encoding="utf-8"))
 # Apart, since charges need nothing of it.
 LOAD_ADMINISTERED = Statement.of((_SQL / "load_administered.sql").read_text(encoding="utf-8"))
-_RENAMED = (
-    "SET level = %(target)s || substr(level, length(%(source)s) + 1) "
-    "WHERE level = %(source)s OR (level > %(source)s || '*' AND level < %(source)s || '+')"
-)
-# The levels above, which what is held names too, stay.
-MOVE = Statement.of(
-    f"WITH moved_balance AS (UPDATE gris.balances {_RENAMED}), moved_days AS (UPDATE gris.days {_RENAMED}) "  # noqa: S608 - a constant
-    "UPDATE gris.reservations SET account = %(target)s, holds = ARRAY(SELECT ROW("
-    "CASE split_part(each.level, '*', 1) WHEN %(source)s THEN %(target)s || substr(each.level, length(%(source)s) + 1) "
-    "ELSE each.level END, each.window_start)::gris.hold "
-    "FROM unnest(holds) WITH ORDINALITY AS each (level, window_start, place) ORDER BY place) "
-    "WHERE root = %(root)s AND account = %(source)s"
-)
 
 _BALANCE = (
     "level, window_start, window_end, spent_information, spent_calls, reserved_information, reserved_calls, "
@@ -107,8 +94,11 @@ _PARTS = {
     ),
     "limits": _inserted("stored_limits", "root, level, limit_text", "root, level", "limits"),
     "unlimited": _removed("stored_limits", "root, level", "unlimited"),
-    "accounts": _inserted("accounts", "root, level, state", "root, level", "accounts"),
-    "untouched": _removed("accounts", "root, level", "untouched"),
+    "closed": (
+        "INSERT INTO gris.closed SELECT root, level "  # noqa: S608 - constants
+        f"FROM {_given('closed').format('closed')} ON CONFLICT DO NOTHING"
+    ),
+    "reopened": _removed("closed", "root, level", "reopened"),
     # What is out of date goes a little at a time, faster than it comes, so that no request pays for a month.
     "purged_outcomes": (
         "DELETE FROM gris.outcomes WHERE ctid = ANY (ARRAY(SELECT ctid FROM gris.outcomes WHERE root = %(root)s "  # noqa: S608

@@ -16,13 +16,11 @@ from typing import Any, TypeVar
 from psycopg import sql
 
 from budget_service.ledger.limits import StoredLimits
-from budget_service.ledger.pseudonyms import NameRow, bounds_below
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores.checkpoint_pages import SUMS_PAGE, SumRow, checkpoint_in_pages
-from budget_service.stores.damaged_rows import read_name
 from budget_service.stores.interface import (
     BalancePage,
     Clock,
@@ -38,7 +36,6 @@ from budget_service.stores.interface import (
 from budget_service.stores.ledger_engine import LedgerEngine
 from budget_service.stores.postgres import audit, transaction
 from budget_service.stores.postgres import encoding as text
-from budget_service.stores.postgres import names as name_rows
 from budget_service.stores.postgres.address import parse_address
 from budget_service.stores.postgres.connections import MAX_CONNECTIONS, Connections, Session
 from budget_service.stores.postgres.schema import install, require_promises, require_synchronous
@@ -54,13 +51,13 @@ _LIMITS = sql.SQL(
     "SELECT coalesce((SELECT limits_version FROM gris.roots WHERE root = %s), 0), "
     "(SELECT coalesce(json_object_agg(level, limit_text), '{}') FROM gris.stored_limits "
     "WHERE root = %s AND level = ANY(%s::text[])), "
-    "(SELECT coalesce(json_object_agg(level, state), '{}') FROM gris.accounts "
+    "(SELECT coalesce(json_agg(level), '[]') FROM gris.closed "
     "WHERE root = %s AND level = ANY(%s::text[]))"
 )
 _ALL_LIMITS = sql.SQL(
     "SELECT coalesce((SELECT limits_version FROM gris.roots WHERE root = %s), 0), "
     "(SELECT coalesce(json_object_agg(level, limit_text), '{}') FROM gris.stored_limits WHERE root = %s), "
-    "(SELECT coalesce(json_object_agg(level, state), '{}') FROM gris.accounts WHERE root = %s)"
+    "(SELECT coalesce(json_agg(level), '[]') FROM gris.closed WHERE root = %s)"
 )
 _COUNT = sql.SQL("SELECT ledger_id, count FROM gris.ledger")
 _COUNT_ON = sql.SQL("UPDATE gris.ledger SET count = count + %s RETURNING ledger_id, count")
@@ -174,13 +171,13 @@ class PostgresStore(RemoteStore):
         """Return the stored limits of the levels of an account; see `Store`."""
         names = [account.level(depth).text for depth in range(1, account.depth + 1)]
         root = account.root
-        ((version, limits, states),) = await self._reading(_LIMITS, root, root, names, root, names)
-        return text.parse_limits(version, limits, states)
+        ((version, limits, closed),) = await self._reading(_LIMITS, root, root, names, root, names)
+        return text.parse_limits(version, limits, closed)
 
     async def all_limits(self, root: str) -> StoredLimits:
         """Return all stored limits of a root; see `Store`."""
-        ((version, limits, states),) = await self._reading(_ALL_LIMITS, root, root, root)
-        return text.parse_limits(version, limits, states)
+        ((version, limits, closed),) = await self._reading(_ALL_LIMITS, root, root, root)
+        return text.parse_limits(version, limits, closed)
 
     async def roots(self) -> list[str]:
         """Return every root that was ever used; see `Store`."""
@@ -236,28 +233,6 @@ class PostgresStore(RemoteStore):
         """Remove the oldest entries that the checkpoint covers; see `Store`."""
         ((dropped,),) = await self._reading(audit.DROP_CHECKPOINTED, root, root, root, most)
         return int(dropped)
-
-    async def named(self, root: str, names: Sequence[str]) -> list[NameRow]:
-        """Return the rows of names; see `Store`."""
-        return [read_name(*row) for row in await self._reading(name_rows.BY_NAME, root, list(names))]
-
-    async def names_of(self, root: str, ids: Sequence[str]) -> list[NameRow]:
-        """Return the rows of ids; see `Store`."""
-        return [read_name(*row) for row in await self._reading(name_rows.BY_ID, root, list(ids))]
-
-    async def add_names(self, root: str, rows: Sequence[NameRow]) -> list[NameRow]:
-        """Keep the rows of new names; see `Store`."""
-        return await self._to_the_end(name_rows.add(self._session, root, rows))
-
-    async def names_below(self, root: str, name: str, after: str = "", most: int | None = None) -> list[str]:
-        """Return the names below one; see `Store`."""
-        first, last = bounds_below(name)
-        found = await self._reading(name_rows.BELOW, root, after or first, last, most)
-        return [each for (each,) in found]
-
-    async def drop_names(self, root: str, rows: Sequence[NameRow]) -> None:
-        """Remove rows of names; see `Store`."""
-        await self._to_the_end(name_rows.drop(self._session, root, rows))
 
     async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation; see `Store`."""

@@ -17,7 +17,6 @@ from budget_service.stores.postgres.connections import OTHERS_WERE_QUICKER, Sess
 from budget_service.stores.postgres.encoding import (
     administered_parameters,
     load_parameters,
-    move_parameters,
     read_administered,
     read_loaded,
     write_parameters,
@@ -52,8 +51,6 @@ class PostgresTransaction:
         if changes:
             parts, parameters = write_parameters(self._root, changes, self.loaded.roots[self._root].last_time)
             sent.append((statements.writing(parts), parameters))
-            # Statements of their own: parts of one do not see what the others write.
-            sent += [(statements.MOVE, move_parameters(*each)) for each in changes.moved]
         elif self._is_new:
             # A root that was only asked for is not there.
             sent.append((statements.REMOVE_ROOT, {"root": self._root}))

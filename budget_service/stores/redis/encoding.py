@@ -23,19 +23,19 @@ from budget_service.ledger.values import Account, Cost, Hold
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import DaySpan, Microseconds, Window
 from budget_service.stores.codec import (
+    decode_closed,
     decode_days,
     decode_end,
     decode_outcome,
     decode_root,
     decode_rule,
-    decode_states,
+    encode_closed,
     encode_days,
     encode_end,
     encode_root,
     encode_rule,
-    encode_states,
 )
-from budget_service.stores.damaged_rows import read_limit, read_state, reads
+from budget_service.stores.damaged_rows import read_limit, reads
 from budget_service.stores.interface import BalancePage
 
 FIELDS_AT_ONCE = 1000
@@ -48,7 +48,7 @@ def checkpoint_fields(checkpoint: Checkpoint) -> Iterator[list[str]]:
     """Give the fields of a checkpoint's hash and their values, in portions."""
     yield ["position", checkpoint.position, "entries", str(checkpoint.entries)]
     yield ["digest", checkpoint.digest, "currency", encode_root(checkpoint)]
-    yield ["states", encode_states(checkpoint.states)]
+    yield ["closed", encode_closed(checkpoint.closed)]
     blocks: dict[str, list[str]] = {}
     for level in checkpoint.spent:
         if level.block:
@@ -76,9 +76,9 @@ def parse_checkpoint(_root: str, fields: list[str]) -> Checkpoint:
         if name.startswith("level:")
     }
     currency, time, ahead = decode_root(kept["currency"])
-    states = decode_states(kept["states"])
+    closed = decode_closed(kept["closed"])
     entries = int(kept["entries"])
-    return Checkpoint(kept["position"], entries, kept["digest"], spent, currency, states, time, ahead)
+    return Checkpoint(kept["position"], entries, kept["digest"], spent, currency, closed, time, ahead)
 
 
 def _sums(text: str) -> dict[Microseconds, Cost]:
@@ -173,12 +173,12 @@ def parse_balances(root: str, reply: list[Any]) -> BalancePage:
     )
 
 
-def parse_all_limits(version: str, limits: list[str], states: list[str]) -> StoredLimits:
-    """Return the limits and states of a root that `all_limits.lua` found."""
+def parse_all_limits(version: str, limits: list[str], closed: list[str]) -> StoredLimits:
+    """Return the limits and closed accounts of a root that `all_limits.lua` found."""
     return StoredLimits(
         int(version),
         {Account.of_text(level): read_limit(level, each) for level, each in pairs(limits)},
-        {Account.of_text(level): read_state(level, each) for level, each in pairs(states)},
+        frozenset(map(Account.of_text, closed)),
     )
 
 

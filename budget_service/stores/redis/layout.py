@@ -9,10 +9,7 @@ A script makes the keys of the payments for a reservation's question, which only
                                         limits_version, ahead
     gris:{ROOT}:turn           string   the transaction that the root is kept for, for a moment
     gris:{ROOT}:limits         hash     level -> limits.limit_text
-    gris:{ROOT}:accounts       hash     level -> account_states.state_text
-    gris:{ROOT}:names          hash     name of a level -> its id:key, see `ledger.pseudonyms`
-    gris:{ROOT}:ids            hash     id of a level -> its name
-    gris:{ROOT}:parents        set      levels with a balance below them
+    gris:{ROOT}:closed         set      the accounts that are closed
     gris:{ROOT}:blocks:LEVEL   set      the blocks of a level, whose balances are those of LEVEL*BLOCK
     gris:{ROOT}:balances       hash     level -> window start:window end:spent:spent:reserved:reserved:
                                         reserved since:leaves at:earlier days:rule:day start:day end:
@@ -21,7 +18,7 @@ A script makes the keys of the payments for a reservation's question, which only
     gris:{ROOT}:reservations   hash     reservation id -> JSON
     gris:{ROOT}:ends           sorted   reservation ids by when they lapse
     gris:{ROOT}:journal        stream   the charges
-    gris:{ROOT}:checkpoint     hash     position, entries, digest, currency (encode_root), states;
+    gris:{ROOT}:checkpoint     hash     position, entries, digest, currency (encode_root), closed;
                                         level:LEVEL -> start,information,calls; each, blocks:LEVEL -> its blocks
     gris:{ROOT}:paid:PAYER//release//ID   string   start of the span in which the release was paid for, release id
     gris:{ROOT}:paid:PAYER//query//ID     string   the same for a question

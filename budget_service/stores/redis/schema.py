@@ -14,7 +14,7 @@ from redis.exceptions import RedisError
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.schema_steps import steps_from
 
-SCHEMA_VERSION = 13
+SCHEMA_VERSION = 14
 SCHEMA_KEY = "gris:schema"
 SCHEMA = str(SCHEMA_VERSION)
 # The schema that is left, as long as not every step from it is done.

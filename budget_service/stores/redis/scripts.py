@@ -32,13 +32,11 @@ class Script:
 # Those that begin with `schema.lua` are run by `of_schema`.
 LOAD = Script("schema.lua", "types.lua", "clock.lua", "load.lua")
 WRITE = Script("schema.lua", "types.lua", "clock.lua", "write.lua")
-ADD_NAMES = Script("schema.lua", "types.lua", "add_names.lua")
 ALL_LIMITS = Script("all_limits.lua")
 BALANCES = Script("types.lua", "clock.lua", "balances.lua")
 COUNT = Script("count.lua")
 DAMAGED_KEY = Script("types.lua", "damaged.lua")
 DROP_CHECKPOINTED = Script("schema.lua", "drop_checkpointed.lua")
-DROP_NAMES = Script("schema.lua", "types.lua", "drop_names.lua")
 OPEN_RESERVATIONS = Script("clock.lua", "open_reservations.lua")
 WRITE_CHECKPOINT = Script("schema.lua", "write_checkpoint.lua")
 

@@ -16,7 +16,6 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError, ResponseError
 
 from budget_service.ledger.limits import StoredLimits
-from budget_service.ledger.pseudonyms import NameRow
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account
 from budget_service.ledger.verification import Checkpoint
@@ -37,7 +36,6 @@ from budget_service.stores.mark_file import WHAT_TO_DO
 from budget_service.stores.redis import encoding as text
 from budget_service.stores.redis import layout
 from budget_service.stores.redis.address import CONNECT_TIMEOUT_SECONDS, connection_pool
-from budget_service.stores.redis.names import RedisNames
 from budget_service.stores.redis.pipeline import PipelinedConnection
 from budget_service.stores.redis.replication import LOST, Replication
 from budget_service.stores.redis.schema import install, require_schema
@@ -112,7 +110,6 @@ class RedisStore(RemoteStore):
         ]
         self._scripts = Scripts(self._pipeline)
         writing = Scripts(self._written)
-        self._names = RedisNames(self._scripts, writing, self._replication)
         self._transactions = RedisTransactions(
             self._scripts,
             writing,
@@ -163,13 +160,13 @@ class RedisStore(RemoteStore):
         """Return the stored limits of the levels of an account; see `Store`."""
         root = frozenset((account.root,))
         levels = account.levels
-        found = await self._transactions.load(Wanted(roots=root, counted=root, limits=levels, states=levels))
+        found = await self._transactions.load(Wanted(roots=root, counted=root, limits=levels, closed=levels))
         record = found.roots.get(account.root)
-        return StoredLimits(record.limits_version if record else 0, found.limits, found.states)
+        return StoredLimits(record.limits_version if record else 0, found.limits, frozenset(found.closed))
 
     async def all_limits(self, root: str) -> StoredLimits:
         """Return all stored limits of a root; see `Store`."""
-        keys = layout.keys_of(root, "root", "limits", "accounts")
+        keys = layout.keys_of(root, "root", "limits", "closed")
         return text.parse_all_limits(*await reading(self._scripts.run(ALL_LIMITS, keys)))
 
     async def roots(self) -> list[str]:
@@ -221,7 +218,7 @@ class RedisStore(RemoteStore):
         pairs = zip(levels, blocks, strict=False)
         own = [level.of_block(block) for level, each in pairs if each for block in each.split(",")]
         sums = [f"level:{level.text}" for level in (*levels, *own)]
-        names = ["position", "entries", "digest", "currency", "states", *sums]
+        names = ["position", "entries", "digest", "currency", "closed", *sums]
         kept = await self._scripts.read("HMGET", key, *names)
         found = [part for pair in zip(names, kept, strict=True) if pair[1] is not None for part in pair]
         return text.parse_checkpoint(root, found)
@@ -240,26 +237,6 @@ class RedisStore(RemoteStore):
         """Remove the oldest entries that the checkpoint covers; see `Store`."""
         keys = [layout.key_of(root, "checkpoint"), layout.key_of(root, "journal")]
         return int(await reading(self._scripts.of_schema(DROP_CHECKPOINTED, keys, str(most))))
-
-    async def named(self, root: str, names: Sequence[str]) -> list[NameRow]:
-        """Return the rows of names; see `Store`."""
-        return await self._names.named(root, names)
-
-    async def names_of(self, root: str, ids: Sequence[str]) -> list[NameRow]:
-        """Return the rows of ids; see `Store`."""
-        return await self._names.names_of(root, ids)
-
-    async def add_names(self, root: str, rows: Sequence[NameRow]) -> list[NameRow]:
-        """Keep the rows of new names; see `Store`."""
-        return await self._names.add(root, rows)
-
-    async def names_below(self, root: str, name: str, after: str = "", most: int | None = None) -> list[str]:
-        """Return all names below one that come after `after`, in order, whatever `most` is; see `Store`."""
-        return await self._names.names_below(root, name, after)
-
-    async def drop_names(self, root: str, rows: Sequence[NameRow]) -> None:
-        """Remove rows of names; see `Store`."""
-        await self._names.drop(root, rows)
 
     async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation; see `Store`."""

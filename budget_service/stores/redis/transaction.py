@@ -20,7 +20,7 @@ from msgspec import msgpack
 from budget_service.ledger.balances import PastDay
 from budget_service.ledger.values import Account
 from budget_service.ledger.windows import SECOND, Microseconds
-from budget_service.stores.damaged_rows import read_limit, read_state
+from budget_service.stores.damaged_rows import read_limit
 from budget_service.stores.interface import OutcomeUnknownError, StoreError, StoreUnavailableError
 from budget_service.stores.redis import encoding as text
 from budget_service.stores.redis.layout import blocks_key, days_key, keys_of, payment_key, request_key
@@ -37,7 +37,7 @@ LOOK_SECONDS = 0.002
 # Beyond every time.
 NEVER = 2**53
 
-_LOADED_KEYS = ("root", "balances", "reservations", "ends", "limits", "accounts", "parents", "turn")
+_LOADED_KEYS = ("root", "balances", "reservations", "ends", "limits", "closed", "turn")
 SILENT = "Redis did not answer in time"
 
 
@@ -155,7 +155,7 @@ class RedisTransaction:
         """
         if changes:
             revision = self._transactions.next_revision()
-            made = commands(self._root, changes, revision, self._known, self.loaded)
+            made = commands(self._root, changes, revision, self._known)
             try:
                 async with asyncio.timeout_at(self._until):
                     if not await self._write(list(made)):
@@ -195,11 +195,6 @@ class _Asked:
         self.whole = list(dict.fromkeys(self.wanted.blocks))
         self.outcomes = list(dict.fromkeys([request_id for _, request_id in self.wanted.outcomes]))
 
-    @property
-    def has_history(self) -> bool:
-        """Whether past days and open reservations are wanted: an account is moved with them."""
-        return self.wanted.history or bool(self.wanted.below)
-
     def packed(self, turn: str = "", claims: int = 0) -> bytes:
         """Return the argument of the script.
 
@@ -223,12 +218,11 @@ class _Asked:
                 "payers": [payment_key(root, payer, "query", "") for _, payer in wanted.reservations],
                 "is_administered": bool(wanted.counted),
                 "limits": [level.text for level in wanted.limits],
-                "states": [level.text for level in wanted.states],
-                "below": [level.text for level in wanted.below],
-                "days": [days_key(level) for level in self.levels] if self.has_history else [],
+                "closed": [level.text for level in wanted.closed],
+                "days": [days_key(level) for level in self.levels] if wanted.history else [],
                 "blocks": [(level.text, blocks_key(level), days_key(level)) for level in self.whole],
                 "opening": blocks_key(Account((root,))) if wanted.opening else False,
-                "has_open": self.has_history,
+                "has_open": wanted.history,
             }
         )
 
@@ -272,7 +266,7 @@ class _Asked:
             self._read_reservation(loaded, key[1], payer, each, payment)
         if administered:
             self._read_administered(administered, loaded)
-        if self.has_history:
+        if wanted.history:
             loaded.past = {
                 level: _by_start(text.parse_past_days(level.text, days))
                 for level, days in zip(self.levels, past, strict=True)
@@ -300,19 +294,14 @@ class _Asked:
         loaded.payments[payer, "query", found.query_id] = paid
 
     def _read_administered(self, administered: list[Any], loaded: Loaded) -> None:
-        count, limits, states, occupied = administered
+        count, limits, closed = administered
         loaded.stored_limits = {self.root: count}
         loaded.limits = {
             level: read_limit(level.text, each)
             for level, each in zip(self.wanted.limits, limits, strict=True)
             if each is not None
         }
-        loaded.states = {
-            level: read_state(level.text, each)
-            for level, each in zip(self.wanted.states, states, strict=True)
-            if each is not None
-        }
-        loaded.occupied = frozenset(map(Account.of_text, occupied))
+        loaded.closed = set(map(Account.of_text, closed))
 
 
 def _revision(reply: list[Any]) -> str:

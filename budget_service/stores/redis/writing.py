@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TypeAlias
 
-from msgspec.structs import replace
-
-from budget_service.ledger.account_states import UNTOUCHED, state_text
 from budget_service.ledger.limits import limit_text
 from budget_service.ledger.state import JournalEntry, RootRecord
 from budget_service.ledger.values import Account
@@ -16,7 +13,7 @@ from budget_service.ledger.windows import Microseconds
 from budget_service.stores.codec import encode_outcome
 from budget_service.stores.redis.encoding import balance_text, holds_text, reservation_text
 from budget_service.stores.redis.layout import blocks_key, days_key, key_of, payment_key, request_key
-from budget_service.stores.transactions import Changes, Loaded
+from budget_service.stores.transactions import Changes
 
 Command: TypeAlias = tuple[str, ...]
 
@@ -24,9 +21,7 @@ Command: TypeAlias = tuple[str, ...]
 PARTS_AT_ONCE = 1000
 
 
-def commands(
-    root: str, changes: Changes, revision: str, known: Collection[Account], loaded: Loaded
-) -> Iterator[Command]:
+def commands(root: str, changes: Changes, revision: str, known: Collection[Account]) -> Iterator[Command]:
     """Give the commands that write all changes of a root account, the first of which writes its record.
 
     Args:
@@ -34,7 +29,6 @@ def commands(
         changes: What is written.
         revision: The root's next revision.
         known: The levels that had a balance when they were loaded.
-        loaded: What was loaded, after the changes; with the history if an account is moved.
     """
     record = changes.roots[root]
     yield _root(root, record, revision)
@@ -48,14 +42,10 @@ def commands(
     for (_, request_id), each in changes.outcomes.items():
         text = f"{each.keep_until}:{each.fingerprint}:{encode_outcome(each.outcome)}"
         yield _expiring(request_key(root, request_id), text, each.keep_until, record.last_time)
-    limits = {level: None if each is None else limit_text(each) for level, each in changes.limits.items()}
-    yield from _fields(key_of(root, "limits"), limits)
-    states = {
-        level: None if each == UNTOUCHED else state_text(each) for level, each in changes.states.items()
-    }
-    yield from _fields(key_of(root, "accounts"), states)
-    for source, target in changes.moved:
-        yield from _moved(source, target, loaded)
+    yield from _limits(root, changes)
+    for is_closed, command in ((False, "SREM"), (True, "SADD")):
+        levels = [level.text for level, each in changes.closed.items() if each is is_closed]
+        yield from _portions(command, key_of(root, "closed"), levels)
 
 
 def _root(root: str, record: RootRecord, revision: str) -> Command:
@@ -73,10 +63,6 @@ def _balances(root: str, changes: Changes, known: Collection[Account]) -> Iterat
     pairs = [part for level, each in balances.items() for part in (level.text, balance_text(each))]
     yield from _portions("HSET", key_of(root, "balances"), pairs)
     new = [level for level in balances if level not in known]
-    parents = {
-        level.level(level.depth - 1).text: None for level in new if level.depth > 1 and not level.block
-    }
-    yield from _portions("SADD", key_of(root, "parents"), list(parents))
     for level in new:
         if level.block:
             yield "SADD", blocks_key(level.of_block("")), level.block
@@ -135,30 +121,13 @@ def _entry(journal: str, entry: JournalEntry) -> Command:
     )
 
 
-def _fields(key: str, texts: Mapping[Account, str | None]) -> Iterator[Command]:
-    """Give the commands that write fields of levels, and remove those that are None."""
-    yield from _portions("HDEL", key, [level.text for level, text in texts.items() if text is None])
-    kept = ((level.text, text) for level, text in texts.items() if text is not None)
+def _limits(root: str, changes: Changes) -> Iterator[Command]:
+    key = key_of(root, "limits")
+    yield from _portions(
+        "HDEL", key, [level.text for level, limit in changes.limits.items() if limit is None]
+    )
+    kept = ((level.text, limit_text(limit)) for level, limit in changes.limits.items() if limit is not None)
     yield from _portions("HSET", key, [part for pair in kept for part in pair])
-
-
-def _moved(source: Account, target: Account, loaded: Loaded) -> Iterator[Command]:
-    root = source.root
-    blocks = loaded.blocks[target]
-    for level in (target, *blocks):
-        old, balance = source.of_block(level.block), loaded.balances.get(level)
-        if balance is not None:
-            yield "HDEL", key_of(root, "balances"), old.text
-            yield "HSET", key_of(root, "balances"), level.text, balance_text(balance)
-        if loaded.past and loaded.past.get(old):
-            yield "RENAME", days_key(old), days_key(level)
-    if blocks:
-        yield "RENAME", blocks_key(source), blocks_key(target)
-    for each in loaded.open[root]:
-        if each.account == source:
-            # What is held names its days by the depth of their level, which stays.
-            moved = reservation_text(replace(each, account=target))
-            yield "HSET", key_of(root, "reservations"), each.reservation_id, moved
 
 
 def _portions(command: str, key: str, parts: Sequence[str]) -> Iterator[Command]:

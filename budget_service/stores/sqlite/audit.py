@@ -13,7 +13,7 @@ from budget_service.ledger.values import MAX_SEGMENTS, Account, Cost
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores.checkpoint_pages import SUMS_PAGE, SumRow, add_sums
-from budget_service.stores.codec import decode_root, decode_states, encode_root, encode_states
+from budget_service.stores.codec import decode_closed, decode_root, encode_closed, encode_root
 from budget_service.stores.damaged_rows import reading_row
 from budget_service.stores.interface import BalancePage, GroupedEntries, MatchingEntries
 from budget_service.stores.sqlite import rows
@@ -138,7 +138,7 @@ def load_checkpoint(
     connection: sqlite3.Connection, root: str, levels: Sequence[Account] | None = None
 ) -> Checkpoint:
     """Return the checkpoint of a root's journal with all sums, or those of some levels and their blocks."""
-    query = "SELECT position, entries, digest, currency, states FROM checkpoints WHERE root = ?"
+    query = "SELECT position, entries, digest, currency, closed FROM checkpoints WHERE root = ?"
     row = connection.execute(query, (root,)).fetchone()
     if row is None:
         return Checkpoint()
@@ -151,8 +151,8 @@ def load_checkpoint(
         add_sums(spent, connection.execute(within, (root, text, f"{text}*", f"{text}+")))
     position, entries, digest, *texts = row
     with reading_row("checkpoints", root):
-        (currency, time, ahead), states = decode_root(texts[0]), decode_states(texts[1])
-    return Checkpoint(str(position), entries, digest, spent, currency, states, time, ahead)
+        (currency, time, ahead), closed = decode_root(texts[0]), decode_closed(texts[1])
+    return Checkpoint(str(position), entries, digest, spent, currency, closed, time, ahead)
 
 
 def load_sums(connection: sqlite3.Connection, root: str, last: SumRow) -> list[SumRow]:
@@ -168,7 +168,7 @@ def write_checkpoint(connection: sqlite3.Connection, root: str, checkpoint: Chec
         for level, spans in checkpoint.spent.items()
         for start, cost in spans.items()
     ]
-    texts = (encode_root(checkpoint), encode_states(checkpoint.states))
+    texts = (encode_root(checkpoint), encode_closed(checkpoint.closed))
     summary = (checkpoint.entries, checkpoint.digest, *texts)
     fields = (root, int(checkpoint.position or 0), *summary)
     with transaction(connection):

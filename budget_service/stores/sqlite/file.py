@@ -17,7 +17,7 @@ from budget_service.stores.schema_steps import steps_from
 from budget_service.stores.sqlite.integrity import require_sound
 from budget_service.tuning import DEFAULTS
 
-SCHEMA_VERSION = 14
+SCHEMA_VERSION = 15
 CACHE_KIBIBYTES = 192 * 1024
 # Some 40 MB. SQLite's own thousand pages hold a few commits of charges on many accounts, and to move them into the file
 # takes two more turns of the disk, for which all callers wait.
@@ -43,18 +43,9 @@ DAYS = """CREATE TABLE days (
     level TEXT NOT NULL, day_start INTEGER NOT NULL, day_end INTEGER NOT NULL, information INTEGER NOT NULL,
     calls INTEGER NOT NULL, PRIMARY KEY (level, day_start)) WITHOUT ROWID"""
 
-# The states of accounts that were closed or moved, as `account_states.state_text` writes them.
-ACCOUNTS = (
-    "CREATE TABLE accounts (root TEXT NOT NULL, level TEXT NOT NULL, state TEXT NOT NULL, "
-    "PRIMARY KEY (root, level)) WITHOUT ROWID"
+CLOSED = (
+    "CREATE TABLE closed (root TEXT NOT NULL, level TEXT NOT NULL, PRIMARY KEY (root, level)) WITHOUT ROWID"
 )
-
-# The names of levels, their paths joined by slashes, under the ids by which everything else has these levels.
-NAMES = (
-    "CREATE TABLE names (root TEXT NOT NULL, name TEXT NOT NULL, id TEXT NOT NULL, key TEXT NOT NULL, "
-    "PRIMARY KEY (root, name)) WITHOUT ROWID"
-)
-NAMES_BY_ID = "CREATE UNIQUE INDEX names_by_id ON names (root, id)"
 
 SCHEMA = (
     "CREATE TABLE roots (root TEXT PRIMARY KEY, unit_id TEXT NOT NULL, last_time INTEGER NOT NULL, "
@@ -90,9 +81,9 @@ SCHEMA = (
     "CREATE INDEX journal_by_root ON journal (substr(account, 1, instr(account || '/', '/') - 1))",
     """CREATE TRIGGER journal_is_not_changed BEFORE UPDATE ON journal
         BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END""",
-    # The checkpoint of each root's journal; `currency` as `encode_root` writes it, the states as `encode_states`.
+    # The checkpoint of each root's journal; `currency` as `encode_root` writes it, `closed` as `encode_closed`.
     "CREATE TABLE checkpoints (root TEXT PRIMARY KEY, position INTEGER NOT NULL, entries INTEGER NOT NULL, "
-    "digest TEXT NOT NULL, currency TEXT NOT NULL, states TEXT NOT NULL DEFAULT '') WITHOUT ROWID",
+    "digest TEXT NOT NULL, currency TEXT NOT NULL, closed TEXT NOT NULL) WITHOUT ROWID",
     """CREATE TABLE checkpoint_sums (
         root TEXT NOT NULL, level TEXT NOT NULL, window_start INTEGER NOT NULL, information INTEGER NOT NULL,
         calls INTEGER NOT NULL, PRIMARY KEY (root, level, window_start)) WITHOUT ROWID""",
@@ -101,9 +92,7 @@ SCHEMA = (
             WHERE root = substr(OLD.account, 1, instr(OLD.account || '/', '/') - 1)), 0)
         BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END""",
     DAYS,
-    ACCOUNTS,
-    NAMES,
-    NAMES_BY_ID,
+    CLOSED,
 )
 
 # What makes a schema into the next one. No ledger of an older schema is in use.
@@ -195,8 +184,6 @@ def _take(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA synchronous = FULL")
     # Else copies of pages, to take a statement back with, are written into a file in another folder.
     connection.execute("PRAGMA temp_store = MEMORY")
-    # What is deleted is overwritten, on pages that become free too: see `names`.
-    connection.execute("PRAGMA secure_delete = ON")
     # The balances of a million accounts. SQLite's own two megabytes hold those of a few thousand; beyond, each charge
     # would read pages.
     connection.execute(f"PRAGMA cache_size = -{CACHE_KIBIBYTES}")

@@ -10,14 +10,13 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, TypeVar
 
-from budget_service.ledger.account_states import AccountState
 from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.limits import StoredLimits
 from budget_service.ledger.state import PaidQuery, Reservation, RootRecord, StoredOutcome
 from budget_service.ledger.values import Account, Limit
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores.codec import decode_outcome
-from budget_service.stores.damaged_rows import read_limit, read_state, reading_row
+from budget_service.stores.damaged_rows import read_limit, reading_row
 from budget_service.stores.sqlite import audit, rows
 from budget_service.stores.transactions import Loaded, PaymentKey, RootKey, Wanted
 from budget_service.stores.wanted import held_levels
@@ -42,15 +41,6 @@ KNOWN_OUTCOMES = (
 KNOWN_PAYMENTS = (
     f"SELECT account, kind, id FROM (VALUES {', '.join(['(?, ?, ?)'] * TOGETHER)}) "  # noqa: S608 - constants
     "CROSS JOIN payments ON account = column1 AND kind = column2 AND id = column3"
-)
-# Between a level and its slash come no levels below it, and what comes right after the slash is the digit 0.
-OCCUPIED = " UNION ALL ".join(
-    f"SELECT 1 FROM {table} WHERE {of_root}level > :level || '/' AND level < :level || '0'"  # noqa: S608 - constants
-    for table, of_root in (
-        ("balances", ""),
-        ("limits", "root = :root AND "),
-        ("accounts", "root = :root AND "),
-    )
 )
 # A level's text, a star and the block; right after the star comes the plus.
 OF_BLOCKS = "FROM balances WHERE level > :level || '*' AND level < :level || '+'"
@@ -106,8 +96,7 @@ class Loader:
         self._load_payments(wanted.payments, loaded)
         loaded.stored_limits = {root: self._count_limits(root) for root in wanted.counted}
         loaded.limits = {level: limit for each in wanted.limits for level, limit in self._limit(each)}
-        loaded.states = {level: state for each in wanted.states for level, state in self._state(each)}
-        loaded.occupied = frozenset(filter(self._is_occupied, wanted.below))
+        loaded.closed = set(filter(self._is_closed, wanted.closed))
         if wanted.history:
             blocks = chain.from_iterable(self._blocks[level] for level in wanted.blocks)
             loaded.past = {level: self._past(level) for level in (*wanted.levels, *blocks)}
@@ -132,22 +121,20 @@ class Loader:
         return rows.read_reservation(*row) if row else None
 
     def limits(self, account: Account) -> StoredLimits:
-        """Return the limits and states that are set on the levels of an account."""
+        """Return the limits that are set on the levels of an account, and which of them are closed."""
         version = self.root(account.root).limits_version
         if not version:
             return StoredLimits()
-        levels = [account.level(depth) for depth in range(1, account.depth + 1)]
-        limits = {level: limit for each in levels for level, limit in self._limit(each)}
-        states = {level: state for each in levels for level, state in self._state(each)}
-        return StoredLimits(version, limits, states)
+        limits = {level: limit for each in account.levels for level, limit in self._limit(each)}
+        return StoredLimits(version, limits, frozenset(filter(self._is_closed, account.levels)))
 
     def all_limits(self, root: str) -> StoredLimits:
-        """Return every limit and state that is set in a root."""
+        """Return every limit that is set in a root, and its closed accounts."""
         found = self._connection.execute("SELECT level, limit_text FROM limits WHERE root = ?", (root,))
         limits = {Account.of_text(level): read_limit(level, text) for level, text in found}
-        found = self._connection.execute("SELECT level, state FROM accounts WHERE root = ?", (root,))
-        states = {Account.of_text(level): read_state(level, text) for level, text in found}
-        return StoredLimits(self.root(root).limits_version, limits, states)
+        found = self._connection.execute("SELECT level FROM closed WHERE root = ?", (root,))
+        closed = frozenset([Account.of_text(level) for (level,) in found])
+        return StoredLimits(self.root(root).limits_version, limits, closed)
 
     def _load_due(self, root: str, loaded: Loaded) -> None:
         now = self.root(root).now(loaded.clock)
@@ -226,20 +213,15 @@ class Loader:
         for (text,) in self._connection.execute(query, (level.root, level.text)):
             yield level, read_limit(level.text, text)
 
-    def _state(self, level: Account) -> Iterator[tuple[Account, AccountState]]:
-        query = "SELECT state FROM accounts WHERE root = ? AND level = ?"
-        for (text,) in self._connection.execute(query, (level.root, level.text)):
-            yield level, read_state(level.text, text)
-
-    def _is_occupied(self, level: Account) -> bool:
-        found = self._connection.execute(OCCUPIED, {"root": level.root, "level": level.text})
-        return found.fetchone() is not None
+    def _is_closed(self, level: Account) -> bool:
+        query = "SELECT 1 FROM closed WHERE root = ? AND level = ?"
+        return self._connection.execute(query, (level.root, level.text)).fetchone() is not None
 
     def _past(self, level: Account) -> dict[Microseconds, PastDay]:
         return {day.start: day for day in audit.load_past_days(self._connection, level)}
 
     def _count_limits(self, root: str) -> int:
-        query = "SELECT (SELECT count(*) FROM limits WHERE root = ?) + (SELECT count(*) FROM accounts WHERE root = ?)"
+        query = "SELECT (SELECT count(*) FROM limits WHERE root = ?) + (SELECT count(*) FROM closed WHERE root = ?)"
         row: tuple[int] = self._connection.execute(query, (root, root)).fetchone()
         return row[0]
 

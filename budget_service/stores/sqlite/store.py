@@ -21,7 +21,6 @@ from typing import TypeVar
 from budget_service.ledger.account_statement import AccountStatement
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.pseudonyms import NameRow
 from budget_service.ledger.requests import Request
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
@@ -43,7 +42,6 @@ from budget_service.stores.interface import (
 from budget_service.stores.ledger_engine import LedgerEngine
 from budget_service.stores.mark_file import WHAT_TO_DO
 from budget_service.stores.sqlite import audit
-from budget_service.stores.sqlite import names as name_rows
 from budget_service.stores.sqlite.backup import Backup
 from budget_service.stores.sqlite.disk import HANGS, Disk
 from budget_service.stores.sqlite.errors import translated
@@ -212,32 +210,6 @@ class SqliteStore:
         """Remove the oldest entries that the checkpoint covers; see `Store`."""
         return await self._apart(lambda: audit.drop_checkpointed(self._connection, root, most))
 
-    async def named(self, root: str, names: Sequence[str]) -> list[NameRow]:
-        """Return the rows of names; see `Store`."""
-        return await self._reading(lambda: name_rows.by_name(self._connection, root, names))
-
-    async def names_of(self, root: str, ids: Sequence[str]) -> list[NameRow]:
-        """Return the rows of ids; see `Store`."""
-        return await self._reading(lambda: name_rows.by_id(self._connection, root, ids))
-
-    async def add_names(self, root: str, rows: Sequence[NameRow]) -> list[NameRow]:
-        """Keep the rows of new names, unless the disk hangs; see `Store`."""
-        self._disk.require_responsive()
-        adding = self._apart(lambda: name_rows.add(self._connection, root, rows), commits=True)
-        try:
-            # It goes on, and who asks again gets the same row.
-            return await asyncio.wait_for(adding, self._tuning.hanging_disk_seconds)
-        except TimeoutError:
-            raise StoreUnavailableError(HANGS) from None
-
-    async def names_below(self, root: str, name: str, after: str = "", most: int | None = None) -> list[str]:
-        """Return the names below one; see `Store`."""
-        return await self._reading(lambda: name_rows.below(self._connection, root, name, after, most))
-
-    async def drop_names(self, root: str, dropped: Sequence[NameRow]) -> None:
-        """Remove rows of names from the files; see `Store`."""
-        await self._apart(lambda: name_rows.drop(self._connection, root, dropped))
-
     async def back_up(self, folder: Path) -> Path:
         """Copy the ledger into a new file of a folder; see `EmbeddedStore`."""
         async with self._backing_up:
@@ -313,22 +285,13 @@ class SqliteStore:
             self._loader.trim()
             return found
 
-    async def _apart(self, work: Callable[[], Result], *, commits: bool = False) -> Result:
-        """Do something that takes its time on the other thread, to its end even if the caller is cancelled.
-
-        What `commits` as quickly as a charge says of the disk whether it answers.
-        """
+    async def _apart(self, work: Callable[[], Result]) -> Result:
+        """Do something that takes its time on the other thread, to its end even if the caller is cancelled."""
 
         async def with_the_turn() -> Result:
             async with self._turn:
-                if commits:
-                    self._disk.begins()
-                try:
-                    loop = asyncio.get_running_loop()
-                    return await loop.run_in_executor(self._committer, self._written, work)
-                finally:
-                    if commits:
-                        self._disk.ends()
+                loop = asyncio.get_running_loop()
+                return await loop.run_in_executor(self._committer, self._written, work)
 
         try:
             return await asyncio.shield(with_the_turn())

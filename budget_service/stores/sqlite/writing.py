@@ -5,9 +5,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
-from budget_service.ledger.account_states import UNTOUCHED, state_text
 from budget_service.ledger.limits import limit_text
-from budget_service.ledger.values import Account
 from budget_service.stores.codec import encode_outcome
 from budget_service.stores.sqlite import rows
 from budget_service.stores.transactions import Changes
@@ -43,10 +41,8 @@ def write(connection: sqlite3.Connection, changes: Changes) -> None:
     _write_reservations(connection, changes)
     if changes.limits:
         _write_limits(connection, changes)
-    if changes.states:
-        _write_states(connection, changes)
-    for source, target in changes.moved:
-        _move(connection, source, target)
+    if changes.closed:
+        _write_closed(connection, changes)
 
 
 def _write_payments(connection: sqlite3.Connection, changes: Changes) -> None:
@@ -76,29 +72,11 @@ def _write_limits(connection: sqlite3.Connection, changes: Changes) -> None:
     connection.execute(LEAVE_OUT_A_NUMBER)
 
 
-def _write_states(connection: sqlite3.Connection, changes: Changes) -> None:
-    untouched = [(each.root, each.text) for each, state in changes.states.items() if state == UNTOUCHED]
-    _delete(connection, "DELETE FROM accounts WHERE root = ? AND level = ?", untouched)
-    kept = [
-        (each.root, each.text, state_text(state))
-        for each, state in changes.states.items()
-        if state != UNTOUCHED
-    ]
-    _insert(connection, "INSERT OR REPLACE INTO accounts", kept)
-
-
-def _move(connection: sqlite3.Connection, source: Account, target: Account) -> None:
-    names = {"root": source.root, "source": source.text, "target": target.text}
-    # What is held names its days by the depth of their level, which stays.
-    for table in ("balances", "days"):
-        connection.execute(
-            f"UPDATE {table} SET level = :target || substr(level, length(:source) + 1) "  # noqa: S608 - constants
-            "WHERE level = :source OR (level > :source || '*' AND level < :source || '+')",
-            names,
-        )
-    connection.execute(
-        "UPDATE reservations SET account = :target WHERE root = :root AND account = :source", names
-    )
+def _write_closed(connection: sqlite3.Connection, changes: Changes) -> None:
+    opened = [(each.root, each.text) for each, is_closed in changes.closed.items() if not is_closed]
+    _delete(connection, "DELETE FROM closed WHERE root = ? AND level = ?", opened)
+    closed = [(each.root, each.text) for each, is_closed in changes.closed.items() if is_closed]
+    _insert(connection, "INSERT OR REPLACE INTO closed", closed)
 
 
 def _insert(connection: sqlite3.Connection, into: str, many: list[tuple[Any, ...]]) -> None:

@@ -13,8 +13,6 @@ from budget_service.ledger.outcomes import Answer, Cancelled, Charged, Held, Lim
 from budget_service.ledger.requests import (
     CancelReservation,
     Charge,
-    ForgetAccount,
-    MoveAccount,
     Refund,
     Reserve,
     SetLimits,
@@ -25,7 +23,7 @@ from budget_service.ledger.values import NOTHING, Account, Cost, Hold, Limit, Mo
 from budget_service.ledger.verification import Difference, Rebuilt, RebuiltStates, held_by_level
 from budget_service.ledger.windows import DAY, Microseconds
 from tests.budget.exploration.states import Answered, State, Sums
-from tests.budget.exploration.worlds import BLOCKS, CLOSE, MOVE, REOPEN, START, TICK, question
+from tests.budget.exploration.worlds import BLOCKS, CLOSE, REOPEN, START, TICK, question
 from tests.budget.memory_store import MemoryStore
 from tests.support.budget_samples import COMPANY
 
@@ -73,10 +71,6 @@ class Heard:
             match request, outcome:
                 case SetLimits(), LimitsSet():
                     limits |= {level: limit for level, limit in request.changes if limit is not None}
-                case MoveAccount(), LimitsSet() if request.account in limits:
-                    limits[request.target] = limits.pop(request.account)
-                case ForgetAccount(), LimitsSet():
-                    limits.pop(request.account, None)
                 case Reserve(), Reserved():
                     blocks, held = counting(request), outcome.held
                     counted = Counted(request.account, day, blocks, held, held)
@@ -111,7 +105,7 @@ class Heard:
         last = state.limits(account).levels[-1]
         first = last.limit.window.around(state.now).counts_from
         return any(
-            each.day >= first and state.name(each.account) == account and state.name(each.leaf) == last.level
+            each.day >= first and each.account == account and each.leaf == last.level
             for each in self.payments[release_id]
         )
 
@@ -148,8 +142,6 @@ def broken_by(before: State, answered: Answered, after: State) -> Iterator[str]:
                 yield "what was cancelled was over, or did not hold what was returned"
         case WriteOff(), Charged():
             yield from _broken_by_writing_off(before, request, outcome)
-        case ForgetAccount(), LimitsSet():
-            yield from _broken_by_forgetting(before, after, request)
         case Refund(), Cancelled():
             paid = heard.paid.get(request.release_id)
             if not paid or paid[-1].own != outcome.returned:
@@ -210,25 +202,11 @@ def _broken_by_writing_off(before: State, request: WriteOff, outcome: Charged) -
         yield f"{outcome.charged} are written off, where {left} are left"
 
 
-def _broken_by_forgetting(before: State, after: State, request: ForgetAccount) -> Iterator[str]:
-    """Who is called so afterwards has a budget of their own: nothing may count in it already."""
-    if not _is_closed(before):
-        yield "who is not closed is forgotten"
-    taken = _taken(before)
-    (own,) = (each.limit for each in before.limits(request.account).levels if each.level == request.account)
-    first = own.window.around(after.now).counts_from
-    if any(
-        amount and level.path == request.account.path and start >= first
-        for (level, start, _), amount in taken.items()
-    ):
-        yield "what counts is forgotten"
-
-
 def _broken_by_beginning(
     before: State, after: State, request: Reserve | Charge, *, is_free: bool
 ) -> Iterator[str]:
     """Compare what counts, reservations included, with each limit, for each block that pays."""
-    if _is_closed(before) and request.account in (CLOSE.account, MOVE.target):
+    if _is_closed(before) and request.account == CLOSE.account:
         yield "what is closed is granted"
     if is_free:
         return
@@ -268,7 +246,7 @@ def broken(state: State) -> Iterator[str]:
 
 def differences(store: MemoryStore) -> Iterator[Difference]:
     """Verify as the service does, without its pauses."""
-    rebuilt, states, root = Rebuilt(), RebuiltStates(), store.records.get(COMPANY.root, RootRecord())
+    rebuilt, states, root = Rebuilt(), RebuiltStates(set()), store.records.get(COMPANY.root, RootRecord())
     for entry in store.entries:
         rebuilt.add(entry)
         states.add(entry)
@@ -280,18 +258,18 @@ def differences(store: MemoryStore) -> Iterator[Difference]:
         yield from rebuilt.missing(level)
     yield from rebuilt.currency_differences(COMPANY, root.currency)
     yield from rebuilt.time_differences(COMPANY, root, 0)
-    yield from states.differences(store.states)
+    yield from states.differences(store.closed)
 
 
 def _broken_by_limits(state: State) -> Iterator[str]:
-    """Ask by limits that were changed, and under a name that is closed or was moved."""
+    """Ask by limits that were changed, and under a name that is closed."""
     limits = state.limits(PROBE.account)
     if not limits.version:
         return
     if limits.closed and not isinstance(state.copied("").ask(PROBE).outcome, Refused):
-        yield "what is closed or moved is granted"
+        yield "what is closed is granted"
     try:
-        state.ask(PROBE, replace(limits, version=0, closed=None, is_moved=False))
+        state.ask(PROBE, replace(limits, version=0, closed=None))
     except LimitsChangedError:
         return
     yield "limits that were changed are applied"

@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from budget_service.ledger import closing, lease_reports, rules
-from budget_service.ledger.account_states import UNTOUCHED
+from budget_service.ledger import lease_reports, rules
 from budget_service.ledger.balances import Balance
 from budget_service.ledger.draft import Draft
-from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import Charged, Outcome
 from budget_service.ledger.requests import Refund
 from budget_service.ledger.state import Reservation, Snapshot
@@ -111,24 +109,14 @@ MUTANTS: dict[str, tuple[Any, str, str, str, Callable[..., Any]]] = {
         lambda _, self, _account, _holds: self.leaf.day.start,
     ),
     "limits that were changed are applied": (
-        *(AppliedLimits, "hold", "shared", "limits that were changed"),
-        lambda _, _self, _version, _now: True,
+        *(memory_store, "decide", "shared", "limits that were changed"),
+        lambda real, snapshot, request, limits, now: real(
+            snapshot, request, replace(limits, version=snapshot.root.limits_version), now
+        ),
     ),
     "a closed account spends": (
         *(rules, "is_closed_to", "shared", "closed"),
         lambda _, _request, _limits: False,
-    ),
-    "what counts is forgotten": (
-        *(closing, "_counts", "leavers", "what counts is forgotten"),
-        lambda _, _balance, _windows, _now: False,
-    ),
-    "who is not closed is forgotten": (
-        *(closing, "_refusal_to_forget", "leavers", "not closed is forgotten"),
-        lambda _, *_asked: None,
-    ),
-    "a moved account keeps its old name": (
-        *(closing, "_moved", "blocks", "Sum.STATE"),
-        lambda real, snapshot, request: real(snapshot, request) | {request.account: UNTOUCHED},
     ),
     "a write-off spends nothing": (
         *(rules, "_write_off", "returns", "are written off"),

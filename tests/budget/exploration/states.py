@@ -22,8 +22,6 @@ from msgspec.structs import replace
 from budget_service.ledger.limits import NO_LIMITS, AppliedLimits
 from budget_service.ledger.outcomes import Answer, Cancelled, Charged, LimitsSet, Outcome, Reserved
 from budget_service.ledger.requests import (
-    ForgetAccount,
-    MoveAccount,
     Refund,
     Request,
     RootRequest,
@@ -32,7 +30,7 @@ from budget_service.ledger.state import EntryKind
 from budget_service.ledger.values import Account, Cost, Hold
 from budget_service.ledger.windows import DAY, Microseconds
 from budget_service.server.refunds import with_charge
-from tests.budget.exploration.worlds import MOVE, START, World
+from tests.budget.exploration.worlds import START, World
 from tests.budget.memory_store import MemoryStore
 from tests.support.budget_samples import COMPANY, SteppedClock
 
@@ -88,13 +86,9 @@ class State:
             paid_queries={**old.paid_queries},
             paid_releases={**old.paid_releases},
             stored={**old.stored},
-            states={**old.states},
+            closed={*old.closed},
         )
         return State(self.world, store, {**self.answers}, (act, self.trail))
-
-    def name(self, account: Account) -> Account:
-        """Return the present name of an account."""
-        return MOVE.target if account == MOVE.account and MOVE.request_id in self.answers else account
 
     def limits(self, account: Account) -> AppliedLimits:
         """Look up the limits that requests of an account are decided by."""
@@ -103,18 +97,12 @@ class State:
 
     def ask(self, request: Request, limits: AppliedLimits | None = None) -> Answer:
         """Send a request to the ledger, by its present limits."""
-        if isinstance(request, ForgetAccount):
-            found = self.limits(request.account)
-            windows = tuple([each.limit.window for each in found.levels if each.level == request.account])
-            return at_once(self.store.apply(request, AppliedLimits(version=found.version, rules=windows)))
         if isinstance(request, RootRequest):
             return at_once(self.store.apply(request, NO_LIMITS))
         return at_once(self.store.apply(request, limits or self.limits(request.account)))
 
     def following(self, request: Request) -> tuple[State, Answered]:
         """Return the state after a request that nothing was granted to, and what is answered."""
-        if not isinstance(request, MoveAccount):
-            request = replace(request, account=self.name(request.account))
         if isinstance(request, Refund):
             request = at_once(with_charge(self.store, request))
         after = self.copied(request.request_id)
@@ -124,7 +112,7 @@ class State:
         return after, answered
 
     def journaled(self) -> Sums:
-        """Add up the journal, by present names."""
+        """Add up the journal."""
         sums: Sums = Counter()
         for entry in self.store.entries:
             sign = -1 if entry.kind is EntryKind.REFUNDED else entry.kind.is_charge
@@ -136,10 +124,9 @@ class State:
     def add(
         self, sums: Sums, account: Account, holds: tuple[Hold, ...], *, own: Cost, above: Cost, sign: int = 1
     ) -> None:
-        """Add to sums what counts on some days, by its account's present name."""
-        name = self.name(account)
+        """Add to sums what counts on some days."""
         for hold in holds:
-            level, cost = hold.level_of(name), own if hold.depth == account.depth else above
+            level, cost = hold.level_of(account), own if hold.depth == account.depth else above
             sums[level, hold.window_start, 0] += sign * cost.information
             sums[level, hold.window_start, 1] += sign * cost.calls
 
@@ -162,7 +149,7 @@ class State:
             *[encode(("query", *each)) for each in store.paid_queries.items()],
             *[encode(("paid", *each)) for each in store.paid_releases.items()],
             *[encode(("limit", *each)) for each in store.stored.items()],
-            *[encode(("state", *each)) for each in store.states.items()],
+            *[encode(("closed", each)) for each in store.closed],
             *[encode(("last", *each)) for each in last.items()],
             *[encode((id_, *_content(each))) for id_, each in self.answers.items()],
         ]

@@ -12,8 +12,6 @@ from budget_service.ledger.requests import (
     CancelReservation,
     Charge,
     CloseAccount,
-    ForgetAccount,
-    MoveAccount,
     ReopenAccount,
     Request,
     Reserve,
@@ -33,15 +31,13 @@ TTL = 2 * TICK
 # Names that differ in one character which nothing else has: see `explorer.key`.
 BLOCKS = ("X", "Y")
 WORST, USED = Cost(2, 1), Cost(1, 1)
-TARGET = Account((COMPANY.root, "zoe"))
 
 
 @dataclass(frozen=True)
 class World:
     """Who has which limit at first, and what may be asked.
 
-    Nothing is asked under the analyst's old name once the move is answered. With `alike`, exchanging X and Y
-    everywhere gives the same world.
+    With `alike`, exchanging X and Y everywhere gives the same world.
     """
 
     name: str
@@ -53,7 +49,6 @@ class World:
     def levels(self, account: Account, stored: Mapping[Account, Limit]) -> tuple[LevelLimit, ...]:
         """Return the limits of an account: those stored in the ledger before those of the beginning."""
         first = {each.level: each.limit for each in self.limits}
-        first |= {TARGET: first[ANALYST]} if ANALYST in first else {}
         found = ((level, stored.get(level, first.get(level))) for level in account.levels)
         return tuple([LevelLimit(level, each) for level, each in found if each is not None])
 
@@ -107,10 +102,8 @@ def limited(id_: str, level: Account, limit: Limit) -> SetLimits:
 
 HOLDING = ("reserve", "settle", "cancel")
 CLOSE = CloseAccount(account=ANALYST, request_id="close", actor="ops", reason="")
-FORGET = ForgetAccount(account=ANALYST, request_id="forget", actor="ops", reason="")
 REOPEN = ReopenAccount(account=ANALYST, request_id="reopen", actor="ops", reason="")
 LOST = WriteOff(account=COMPANY, request_id="lost", actor="ops")
-MOVE = MoveAccount(account=ANALYST, target=TARGET, request_id="move", actor="ops", reason="")
 OWN, ABOVE = limit(5, 3, period=Period.DAY), limit(5, 9)
 ON_BOTH = (LevelLimit(COMPANY, ABOVE), LevelLimit(ANALYST, OWN))
 
@@ -122,7 +115,6 @@ BLOCKED = World(
         *question("Y", "reserve", "settle", "refund", blocks=("Y",), forfeits=True),
         *question("all", "reserve", "settle", worst=Cost(1, 2)),
         limited("lower", ANALYST, limit(2, 2, period=Period.DAY)),
-        MOVE,
     ),
     ON_BOTH,
     alike=True,
@@ -151,8 +143,8 @@ SHARED = World(
     ),
     ON_BOTH,
 )
-# Who leaves, under one name or two, is forgotten once nothing of theirs counts, by a longer limit that comes late too.
-# What was paid for on the day before is paid for again.
+# Who leaves while something is held, by a longer limit that comes late too. What was paid for on the day before is paid
+# for again.
 LEAVING = World(
     "leavers",
     (
@@ -160,8 +152,6 @@ LEAVING = World(
         *question("2", "charge", asks="1", blocks=("X",)),
         limited("late", ANALYST, limit(3, 9, period=Period.WEEK)),
         CLOSE,
-        MOVE,
-        FORGET,
     ),
     ON_BOTH,
     ticks=3,

@@ -29,7 +29,6 @@ from budget_service.server.service import BudgetService
 from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores.interface import uncounted
 from budget_service.stores.ledger_engine import LedgerEngine
-from budget_service.stores.named_store import NamedStore
 from budget_service.stores.sqlite.store import SqliteStore
 from budget_service.tuning import DEFAULTS
 from tests.budget.memory_transactions import MemoryTransactions
@@ -111,9 +110,7 @@ class Home:
         configuration: Configuration = CONFIGURATION,
     ) -> None:
         self.ledger = MemoryLedger()
-        by_ids: Any = self.ledger if path is None else SqliteStore.open(path, lambda: self.ledger.now)
-        # The one in memory has no rows for names.
-        store: Any = by_ids if path is None else NamedStore(by_ids)
+        store: Any = self.ledger if path is None else SqliteStore.open(path, lambda: self.ledger.now)
         self.store = store
         settings = LiveSettings(Settings(configuration))
         self.limits = LimitCache(store, settings)
@@ -123,14 +120,13 @@ class Home:
             settings,
             RequestRunner(None, DEFAULTS),
             regions_of=regions_of,
-            id_of=service.id_of,
             elapsed=lambda: self.ledger.now / SECOND,
         )
         self._services = (
             self.lending,
             service,
             BudgetAdminService(
-                NamedStore(by_ids),
+                store,
                 settings,
                 RequestRunner(None, DEFAULTS),
                 RequestRunner(None, DEFAULTS),

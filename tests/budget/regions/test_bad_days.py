@@ -190,25 +190,6 @@ async def test_an_analyst_who_moves_takes_the_whole_budget_along() -> None:
     assert await home.counted() == (955, 0)
 
 
-async def test_charges_follow_an_account_that_gets_another_name(tmp_path: Path) -> None:
-    """What its region then has left under the old name counts as spent at the end of the lease, not as free."""
-    home = Home(tmp_path / "home.db")
-    eu = await RegionMachine(home).start()
-    await eu.charge("before")
-    move = admin_pb2.MoveAccountRequest(
-        account=ANN, target=pb.Account(path=("acme", "anna")), reason="married", request_id="m"
-    )
-    await home.call("MoveAccount", move)
-    await eu.charge("after", 7)
-    await settled(eu)
-    home.ledger.now += 3600 * SECOND
-    assert await home.counted(("acme", "anna")) == (SHARE, 0)
-    entries = [each for _, each in await home.store.journal("acme", "", "", 100)]
-    charged = [(each.account.path[-1], each.cost.information) for each in entries if each.release_id]
-    assert charged == [("anna", 5), ("anna", 7)]
-    await home.store.close()
-
-
 async def test_an_account_that_is_closed_is_charged_in_a_region_until_its_lease_ends(tmp_path: Path) -> None:
     """The home refuses it at once and lends nothing more; what it had lent may still be charged."""
     home = Home(tmp_path / "home.db")

@@ -121,7 +121,7 @@ async def test_a_root_that_is_refused_keeps_nothing_of_others_back() -> None:
 
 
 @pytest.mark.parametrize("ids", ["ab", "ba"])
-async def test_a_region_names_an_account_by_the_newest_lease_that_it_grants_from(ids: str) -> None:
+async def test_a_region_knows_what_is_lent_by_the_newest_lease_that_it_grants_from(ids: str) -> None:
     """After a new start as well, in whatever order its file has them; by none that it does not grant from."""
     unused: Any = object()
     records = await RegionRecords.opened(MemoryRecordStorage(), "eu")
@@ -133,13 +133,12 @@ async def test_a_region_names_an_account_by_the_newest_lease_that_it_grants_from
             state=state,
             granted_at=(1 + number) * SECOND,
             ends_at=(100 + number) * SECOND,
-            account_id=f"id {number}",
         )
         for number, (id_, state) in enumerate(zip(ids, (LeaseState.RETIRING, LeaseState.ACTIVE), strict=True))
     )
     records.leases = {each.lease_id: each for each in sorted((old, new), key=lambda each: each.lease_id)}
     now = [10 * SECOND]
     region = Region("eu", unused, records, unused, lambda: now[0])
-    assert [region.account_id(each) for each in (ANN, BOB)] == ["id 1", ""]
+    assert [region.is_lent(each) for each in (ANN, BOB)] == [True, False]
     now[0] = new.ends_at
-    assert region.account_id(ANN) == ""
+    assert not region.is_lent(ANN)

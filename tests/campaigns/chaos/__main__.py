@@ -74,7 +74,7 @@ def _rows(result: Result) -> dict[str, str]:
         "limits lowered below what is spent": result.lowered,
         "first limits of levels in use": result.late,
         "checkpoints of journals": result.checkpointed,
-        "accounts forgotten whose names came again": result.forgotten,
+        "accounts closed and opened again": result.returned,
         "seconds": round(result.seconds),
     }
     return {row: str(figure) for row, figure in figures.items()}

@@ -32,7 +32,7 @@ STALLED_SECONDS = 180.0
 # After every so many kills a service is stopped between its round trips, and the file of its ledger is exchanged.
 HOLD_UP_EACH = 3
 EXCHANGE_EACH = 4
-TAKING_NOTHING = ("limit", "close", "forget")
+TAKING_NOTHING = ("limit", "close", "reopen")
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Result:
     lowered: int
     late: int
     checkpointed: int
-    forgotten: int
+    returned: int
     seconds: float
 
 
@@ -107,7 +107,7 @@ async def run(plan: Plan, folder: Path) -> Result:
             lowered=administrator.lowered,
             late=len(administrator.late),
             checkpointed=administrator.checkpointed,
-            forgotten=leavers.forgotten,
+            returned=leavers.returned,
             replies_lost=sum(proxy.lost_replies for proxy in stage.proxies),
             seconds=asyncio.get_running_loop().time() - began,
         )

@@ -174,10 +174,6 @@ class Client:
         reported = await self._ask(_reservation(self.load, account, NOTHING, SHORTEST_HOLD_SECONDS))
         return reported.fate is Fate.ACKNOWLEDGED
 
-    async def touch_unseen(self, account: Path) -> None:
-        """The same, of which nothing is reported: the account may be another one when it is repeated."""
-        await self._until_known(_reservation(self.load, account, NOTHING, SHORTEST_HOLD_SECONDS), 0)
-
     async def charge_once(self, account: Path, cost: Amount) -> None:
         """Deduct directly from an account that nobody else charges."""
         self.load.accounts.used.add(account)

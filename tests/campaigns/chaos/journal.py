@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -28,9 +28,7 @@ FROM gris.journal ORDER BY entry
 
 def read_journal(address: str) -> tuple[Entry, ...]:
     """Return every line of the journal of a store that is named as for budget_service, those of a root in order."""
-    reader, of_names = READERS[address.partition(":")[0]]
-    names = dict(of_names(address))
-    return tuple(_entry(line, names) for line in reader(address))
+    return tuple(map(_entry, READERS[address.partition(":")[0]](address)))
 
 
 def _from_sqlite(address: str) -> Iterable[Any]:
@@ -38,23 +36,6 @@ def _from_sqlite(address: str) -> Iterable[Any]:
     with closing(sqlite3.connect(address.removeprefix("sqlite:"))) as connection:
         query = f"SELECT {', '.join(COLUMNS + MORE)} FROM journal ORDER BY entry"  # noqa: S608 - constants
         return connection.execute(query).fetchall()
-
-
-def _names_in_sqlite(address: str) -> Iterable[tuple[str, str]]:
-    with closing(sqlite3.connect(address.removeprefix("sqlite:"))) as connection:
-        return connection.execute("SELECT id, name FROM names").fetchall()
-
-
-def _names_in_redis(address: str) -> Iterable[tuple[str, str]]:
-    with closing(Redis.from_url(address, decode_responses=True, protocol=2)) as client:
-        for key in client.scan_iter("gris:{*}:ids"):
-            found: Any = client.hgetall(key)
-            yield from found.items()
-
-
-def _names_in_postgres(address: str) -> Iterable[tuple[str, str]]:
-    with closing(psycopg.connect(address)) as connection:
-        return connection.execute("SELECT id, name FROM gris.names").fetchall()
 
 
 def _from_redis(address: str) -> Iterable[Any]:
@@ -71,17 +52,16 @@ def _from_postgres(address: str) -> Iterable[Any]:
 
 
 READERS = {
-    "sqlite": (_from_sqlite, _names_in_sqlite),
-    "redis": (_from_redis, _names_in_redis),
-    "postgresql": (_from_postgres, _names_in_postgres),
+    "sqlite": _from_sqlite,
+    "redis": _from_redis,
+    "postgresql": _from_postgres,
 }
 
 
-def _entry(line: Sequence[Any], names: Mapping[str, str]) -> Entry:
+def _entry(line: Sequence[Any]) -> Entry:
     kind, request_id, release_id, query_id, account, information, calls, holds, *shares, change = line
     shared = None if shares[0] is None else Amount(*map(int, shares))
-    # The name of an id ends with its own.
-    path = tuple(names.get(each, each).rpartition("/")[2] for each in account.split("/"))
+    path = tuple(account.split("/"))
     counted = [_hold(*each) for each in json.loads(holds)]
     depths = tuple(sorted({depth for depth, _ in counted}))
     blocks = tuple(sorted({block for _, block in counted if block}))

@@ -43,7 +43,7 @@ async def findings(store: str, folder: Path) -> tuple[Finding, ...]:
     # The others keep no lock between two round trips.
     assert (result.held_up > 0) == (store == "postgres")
     assert result.late > 0
-    assert result.forgotten > 0
+    assert result.returned > 0
     # Only one is a file that somebody can exchange.
     assert (result.exchanged > 0) == (store == "sqlite")
     assert result.served_on == 0

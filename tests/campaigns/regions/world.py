@@ -192,7 +192,6 @@ class World:
             self.settings,
             RequestRunner(None, DEFAULTS),
             regions_of=lambda _: None,
-            id_of=budget.id_of,
             elapsed=now,
         )
         self.servicers = lending, budget

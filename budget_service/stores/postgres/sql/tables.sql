@@ -1,6 +1,6 @@
 -- What the ledger keeps in PostgreSQL. Accounts and levels are written as their path joined by slashes, times in
--- microseconds. A change of this file is a new schema version. Everything of one root account but its names is
--- changed only by whoever has locked its row in `roots`.
+-- microseconds. A change of this file is a new schema version. Everything of one root account is changed only
+-- by whoever has locked its row in `roots`.
 
 CREATE SCHEMA gris;
 
@@ -32,26 +32,12 @@ CREATE TABLE gris.stored_limits (
   PRIMARY KEY (root, level)
 );
 
--- The states of accounts that were closed or moved, written as account_states.state_text.
-CREATE TABLE gris.accounts (
+-- The accounts that are closed.
+CREATE TABLE gris.closed (
   root text COLLATE "C" NOT NULL,
   level text COLLATE "C" NOT NULL,
-  state text NOT NULL,
   PRIMARY KEY (root, level)
 );
-
--- The names of levels, their paths joined by slashes, under the ids by which everything else has these levels.
--- PostgreSQL keeps no samples of what is to be forgotten.
-CREATE TABLE gris.names (
-  root text COLLATE "C" NOT NULL,
-  name text COLLATE "C" NOT NULL,
-  id text COLLATE "C" NOT NULL,
-  key text NOT NULL,
-  PRIMARY KEY (root, name)
-);
-CREATE UNIQUE INDEX names_by_id ON gris.names (root, id);
-ALTER TABLE gris.names ALTER COLUMN name SET STATISTICS 0, ALTER COLUMN id SET STATISTICS 0,
-  ALTER COLUMN key SET STATISTICS 0;
 
 CREATE TABLE gris.balances (
   level text COLLATE "C" PRIMARY KEY,
@@ -144,14 +130,14 @@ CREATE TABLE gris.journal (
 );
 
 -- How far the journal of each root is sealed, and what counts of it; `currency` as codec.encode_root writes it,
--- the states of accounts as codec.encode_states.
+-- the closed accounts as codec.encode_closed.
 CREATE TABLE gris.checkpoints (
   root text COLLATE "C" PRIMARY KEY,
   position bigint NOT NULL,
   entries bigint NOT NULL,
   digest text NOT NULL,
   currency text NOT NULL DEFAULT '',
-  states text NOT NULL DEFAULT ''
+  closed text NOT NULL
 );
 
 CREATE TABLE gris.checkpoint_sums (

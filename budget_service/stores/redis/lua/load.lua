@@ -2,7 +2,7 @@
 -- `turn` it begins a transaction: nothing is loaded while the root is kept for another one, and with `claims` it is kept
 -- for this one.
 
-local root_key, balances_key, reservations_key, ends_key, limits_key, accounts_key, parents_key, turn_key = unpack(KEYS)
+local root_key, balances_key, reservations_key, ends_key, limits_key, closed_key, turn_key = unpack(KEYS)
 local asked = cmsgpack.unpack(ARGV[1])
 
 local damage = misfit(asked.kept) or misfit(asked.days)
@@ -65,30 +65,14 @@ for _, id in ipairs(lapsed) do
   table.insert(due, text)
 end
 
-local function is_occupied(level)
-  if redis.call('SISMEMBER', parents_key, level) == 1 then return true end
-  local pattern = string.gsub(level, '[%*%?%[%]\\]', '\\%0') .. '/*'
-  -- Of limits and states there is a bounded number.
-  for _, key in ipairs({limits_key, accounts_key}) do
-    local cursor = '0'
-    repeat
-      local found = redis.call('HSCAN', key, cursor, 'MATCH', pattern, 'COUNT', AT_ONCE)
-      if #found[2] > 0 then return true end
-      cursor = found[1]
-    until cursor == '0'
-  end
-  return false
-end
-
 local administered = {}
 if asked.is_administered then
-  local occupied = {}
-  for _, level in ipairs(asked.below) do
-    if is_occupied(level) then table.insert(occupied, level) end
+  local closed = {}
+  for _, level in ipairs(asked.closed) do
+    if redis.call('SISMEMBER', closed_key, level) == 1 then table.insert(closed, level) end
   end
   administered = {
-    redis.call('HLEN', limits_key) + redis.call('HLEN', accounts_key),
-    fields(limits_key, asked.limits), fields(accounts_key, asked.states), occupied,
+    redis.call('HLEN', limits_key) + redis.call('SCARD', closed_key), fields(limits_key, asked.limits), closed,
   }
 end
 

@@ -2,8 +2,8 @@
 -- only when it comes to the key, does not say which one it was, and of strings that are asked for together never.
 
 local TYPES = {
-  root = 'hash', turn = 'string', limits = 'hash', accounts = 'hash', parents = 'set', balances = 'hash', days = 'hash',
-  blocks = 'set', names = 'hash', ids = 'hash',
+  root = 'hash', turn = 'string', limits = 'hash', closed = 'set', balances = 'hash', days = 'hash',
+  blocks = 'set',
   reservations = 'hash', ends = 'zset', journal = 'stream', checkpoint = 'hash', paid = 'string', request = 'string',
 }
 

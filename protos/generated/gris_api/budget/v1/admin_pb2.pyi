@@ -33,8 +33,6 @@ class ChargeKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CHARGE_KIND_LIMIT: _ClassVar[ChargeKind]
     CHARGE_KIND_CLOSE: _ClassVar[ChargeKind]
     CHARGE_KIND_REOPEN: _ClassVar[ChargeKind]
-    CHARGE_KIND_MOVE: _ClassVar[ChargeKind]
-    CHARGE_KIND_FORGET: _ClassVar[ChargeKind]
 PERIOD_UNSPECIFIED: Period
 PERIOD_DAY: Period
 PERIOD_WEEK: Period
@@ -52,8 +50,6 @@ CHARGE_KIND_REFUNDED: ChargeKind
 CHARGE_KIND_LIMIT: ChargeKind
 CHARGE_KIND_CLOSE: ChargeKind
 CHARGE_KIND_REOPEN: ChargeKind
-CHARGE_KIND_MOVE: ChargeKind
-CHARGE_KIND_FORGET: ChargeKind
 
 class Limit(_message.Message):
     __slots__ = ("information", "calls", "mode", "period", "sliding_days", "zone")
@@ -98,7 +94,7 @@ class SetLimitsResponse(_message.Message):
     def __init__(self, version: _Optional[int] = ..., replayed: bool = ...) -> None: ...
 
 class ChargeEntry(_message.Message):
-    __slots__ = ("account", "cost", "kind", "time", "request_id", "release_id", "query_id", "policy_statement", "shared_cost", "reason", "limit_before", "limit_after", "moved_to", "position", "actor")
+    __slots__ = ("account", "cost", "kind", "time", "request_id", "release_id", "query_id", "policy_statement", "shared_cost", "reason", "limit_before", "limit_after", "position", "actor")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     COST_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
@@ -111,7 +107,6 @@ class ChargeEntry(_message.Message):
     REASON_FIELD_NUMBER: _ClassVar[int]
     LIMIT_BEFORE_FIELD_NUMBER: _ClassVar[int]
     LIMIT_AFTER_FIELD_NUMBER: _ClassVar[int]
-    MOVED_TO_FIELD_NUMBER: _ClassVar[int]
     POSITION_FIELD_NUMBER: _ClassVar[int]
     ACTOR_FIELD_NUMBER: _ClassVar[int]
     account: _budget_pb2.Account
@@ -126,10 +121,9 @@ class ChargeEntry(_message.Message):
     reason: str
     limit_before: Limit
     limit_after: Limit
-    moved_to: _budget_pb2.Account
     position: str
     actor: str
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., kind: _Optional[_Union[ChargeKind, str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., request_id: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., policy_statement: _Optional[str] = ..., shared_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., reason: _Optional[str] = ..., limit_before: _Optional[_Union[Limit, _Mapping]] = ..., limit_after: _Optional[_Union[Limit, _Mapping]] = ..., moved_to: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., position: _Optional[str] = ..., actor: _Optional[str] = ...) -> None: ...
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., kind: _Optional[_Union[ChargeKind, str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., request_id: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., policy_statement: _Optional[str] = ..., shared_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., reason: _Optional[str] = ..., limit_before: _Optional[_Union[Limit, _Mapping]] = ..., limit_after: _Optional[_Union[Limit, _Mapping]] = ..., position: _Optional[str] = ..., actor: _Optional[str] = ...) -> None: ...
 
 class ListChargesRequest(_message.Message):
     __slots__ = ("account", "start_time", "end_time", "page_size", "page_token", "after")
@@ -386,40 +380,6 @@ class ReopenAccountRequest(_message.Message):
     def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., reason: _Optional[str] = ..., request_id: _Optional[str] = ...) -> None: ...
 
 class ReopenAccountResponse(_message.Message):
-    __slots__ = ("replayed",)
-    REPLAYED_FIELD_NUMBER: _ClassVar[int]
-    replayed: bool
-    def __init__(self, replayed: bool = ...) -> None: ...
-
-class MoveAccountRequest(_message.Message):
-    __slots__ = ("account", "target", "reason", "request_id")
-    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
-    TARGET_FIELD_NUMBER: _ClassVar[int]
-    REASON_FIELD_NUMBER: _ClassVar[int]
-    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
-    account: _budget_pb2.Account
-    target: _budget_pb2.Account
-    reason: str
-    request_id: str
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., target: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., reason: _Optional[str] = ..., request_id: _Optional[str] = ...) -> None: ...
-
-class MoveAccountResponse(_message.Message):
-    __slots__ = ("replayed",)
-    REPLAYED_FIELD_NUMBER: _ClassVar[int]
-    replayed: bool
-    def __init__(self, replayed: bool = ...) -> None: ...
-
-class ForgetAccountRequest(_message.Message):
-    __slots__ = ("account", "reason", "request_id")
-    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
-    REASON_FIELD_NUMBER: _ClassVar[int]
-    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
-    account: _budget_pb2.Account
-    reason: str
-    request_id: str
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., reason: _Optional[str] = ..., request_id: _Optional[str] = ...) -> None: ...
-
-class ForgetAccountResponse(_message.Message):
     __slots__ = ("replayed",)
     REPLAYED_FIELD_NUMBER: _ClassVar[int]
     replayed: bool

@@ -98,16 +98,6 @@ class BudgetAdminServiceStub(object):
                 request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.ReopenAccountRequest.SerializeToString,
                 response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.ReopenAccountResponse.FromString,
                 _registered_method=True)
-        self.MoveAccount = channel.unary_unary(
-                '/gris.budget.v1.BudgetAdminService/MoveAccount',
-                request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.MoveAccountRequest.SerializeToString,
-                response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.MoveAccountResponse.FromString,
-                _registered_method=True)
-        self.ForgetAccount = channel.unary_unary(
-                '/gris.budget.v1.BudgetAdminService/ForgetAccount',
-                request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.ForgetAccountRequest.SerializeToString,
-                response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.ForgetAccountResponse.FromString,
-                _registered_method=True)
         self.BackUpLedger = channel.unary_unary(
                 '/gris.budget.v1.BudgetAdminService/BackUpLedger',
                 request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.BackUpLedgerRequest.SerializeToString,
@@ -136,9 +126,8 @@ class BudgetAdminServiceServicer(object):
         """Sets or removes limits in the ledger. They take precedence over those of the configuration and apply at once, in
         every process. A limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION
         with reason ACCOUNTS_WITHOUT_END: accounts that the configuration creates at first use would no longer have an
-        enforced limit above them; TOO_MANY_LIMITS: the root account would have more than 100,000 stored limits and closed or
-        moved accounts; ACCOUNT_FORGOTTEN: an account of these names is being forgotten. The journal has an entry for each
-        limit.
+        enforced limit above them; TOO_MANY_LIMITS: the root account would have more than 100,000 stored limits and closed
+        accounts. The journal has an entry for each limit.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -219,8 +208,7 @@ class BudgetAdminServiceServicer(object):
         with reason ACCOUNT_CLOSED. Reservations that are open end as they would, and a region that holds a share of its
         budget charges it until that is used up or its lease ends. What was spent counts on. NOT_FOUND: the configuration
         knows neither the account nor any below it. FAILED_PRECONDITION with reason ACCOUNT_CLOSED if it is
-        closed already, ACCOUNT_MOVED if it has another name by now, TOO_MANY_LIMITS if the root account would have more
-        than 100,000 stored limits and closed or moved accounts.
+        closed already, TOO_MANY_LIMITS if the root account would have more than 100,000 stored limits and closed accounts.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -228,33 +216,8 @@ class BudgetAdminServiceServicer(object):
 
     def ReopenAccount(self, request, context):
         """Opens a closed account again, with all that it had spent, and records the reason in the journal.
-        FAILED_PRECONDITION with reason ACCOUNT_NOT_CLOSED if it is not closed itself, ACCOUNT_MOVED if it has another name
-        by now: that name stays closed, so that nobody gets a budget of its own under it. NOT_FOUND: nothing was ever closed
-        in its root account, and the configuration knows neither the account nor any below it.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def MoveAccount(self, request, context):
-        """Moves an account that has none below it to another name below the same level, and records the reason in the
-        journal. What it has spent on each day, its open reservations, what it has paid for and its stored limit are those
-        of the new name from then on; the levels above count it as before. The old name is closed for good.
-        FAILED_PRECONDITION with reason TARGET_USED if the new name was ever used or has a limit in the ledger,
-        HAS_ACCOUNTS_BELOW, NOTHING_TO_MOVE if the account was never used, ACCOUNT_CLOSED, ACCOUNT_MOVED, MOVED_TOO_OFTEN
-        after 16 moves, or TOO_MANY_LIMITS. NOT_FOUND: the configuration makes no account of the new name.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def ForgetAccount(self, request, context):
-        """Forgets who a closed account was, and records that, with the reason, under its id: the rows with its name and with
-        those that it had before are removed. What it was charged stays, under ids that nobody can tie to a name any more,
-        and so do sums and digests. Whoever is called so afterwards is somebody new. NOT_FOUND: the ledger has no such name,
-        so that it is also what a second call says. FAILED_PRECONDITION with reason ACCOUNT_NOT_CLOSED, ACCOUNT_MOVED,
-        HAS_ACCOUNTS_BELOW if there are accounts below it or were, or STILL_COUNTS if anything of it counts in a window, or
-        is held.
+        FAILED_PRECONDITION with reason ACCOUNT_NOT_CLOSED if it is not closed itself. NOT_FOUND: nothing was ever closed in
+        its root account, and the configuration knows neither the account nor any below it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -262,7 +225,7 @@ class BudgetAdminServiceServicer(object):
 
     def BackUpLedger(self, request, context):
         """Copies a ledger in SQLite into a new file of the service's folder for backups, while the ledger is used. The copy has
-        every charge that was answered before the call, and all names. If the caller leaves, nothing is kept. The service's
+        every charge that was answered before the call. If the caller leaves, nothing is kept. The service's
         log has who asked for it, and why. FAILED_PRECONDITION with reason
         NO_BACKUPS: the service was started without --backups; BACKUP_UNWRITABLE: the file cannot be written.
         """
@@ -334,16 +297,6 @@ def add_BudgetAdminServiceServicer_to_server(servicer, server):
                     servicer.ReopenAccount,
                     request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.ReopenAccountRequest.FromString,
                     response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.ReopenAccountResponse.SerializeToString,
-            ),
-            'MoveAccount': grpc.unary_unary_rpc_method_handler(
-                    servicer.MoveAccount,
-                    request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.MoveAccountRequest.FromString,
-                    response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.MoveAccountResponse.SerializeToString,
-            ),
-            'ForgetAccount': grpc.unary_unary_rpc_method_handler(
-                    servicer.ForgetAccount,
-                    request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.ForgetAccountRequest.FromString,
-                    response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.ForgetAccountResponse.SerializeToString,
             ),
             'BackUpLedger': grpc.unary_unary_rpc_method_handler(
                     servicer.BackUpLedger,
@@ -662,60 +615,6 @@ class BudgetAdminService(object):
             '/gris.budget.v1.BudgetAdminService/ReopenAccount',
             gris_dot_budget_dot_v1_dot_admin__pb2.ReopenAccountRequest.SerializeToString,
             gris_dot_budget_dot_v1_dot_admin__pb2.ReopenAccountResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def MoveAccount(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/gris.budget.v1.BudgetAdminService/MoveAccount',
-            gris_dot_budget_dot_v1_dot_admin__pb2.MoveAccountRequest.SerializeToString,
-            gris_dot_budget_dot_v1_dot_admin__pb2.MoveAccountResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def ForgetAccount(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/gris.budget.v1.BudgetAdminService/ForgetAccount',
-            gris_dot_budget_dot_v1_dot_admin__pb2.ForgetAccountRequest.SerializeToString,
-            gris_dot_budget_dot_v1_dot_admin__pb2.ForgetAccountResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -37,9 +37,8 @@ class BudgetAdminServiceStub:
     """Sets or removes limits in the ledger. They take precedence over those of the configuration and apply at once, in
     every process. A limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION
     with reason ACCOUNTS_WITHOUT_END: accounts that the configuration creates at first use would no longer have an
-    enforced limit above them; TOO_MANY_LIMITS: the root account would have more than 100,000 stored limits and closed or
-    moved accounts; ACCOUNT_FORGOTTEN: an account of these names is being forgotten. The journal has an entry for each
-    limit.
+    enforced limit above them; TOO_MANY_LIMITS: the root account would have more than 100,000 stored limits and closed
+    accounts. The journal has an entry for each limit.
     """
 
     ListCharges: grpc.UnaryUnaryMultiCallable[
@@ -117,8 +116,7 @@ class BudgetAdminServiceStub:
     with reason ACCOUNT_CLOSED. Reservations that are open end as they would, and a region that holds a share of its
     budget charges it until that is used up or its lease ends. What was spent counts on. NOT_FOUND: the configuration
     knows neither the account nor any below it. FAILED_PRECONDITION with reason ACCOUNT_CLOSED if it is
-    closed already, ACCOUNT_MOVED if it has another name by now, TOO_MANY_LIMITS if the root account would have more
-    than 100,000 stored limits and closed or moved accounts.
+    closed already, TOO_MANY_LIMITS if the root account would have more than 100,000 stored limits and closed accounts.
     """
 
     ReopenAccount: grpc.UnaryUnaryMultiCallable[
@@ -126,33 +124,8 @@ class BudgetAdminServiceStub:
         gris_api.budget.v1.admin_pb2.ReopenAccountResponse,
     ]
     """Opens a closed account again, with all that it had spent, and records the reason in the journal.
-    FAILED_PRECONDITION with reason ACCOUNT_NOT_CLOSED if it is not closed itself, ACCOUNT_MOVED if it has another name
-    by now: that name stays closed, so that nobody gets a budget of its own under it. NOT_FOUND: nothing was ever closed
-    in its root account, and the configuration knows neither the account nor any below it.
-    """
-
-    MoveAccount: grpc.UnaryUnaryMultiCallable[
-        gris_api.budget.v1.admin_pb2.MoveAccountRequest,
-        gris_api.budget.v1.admin_pb2.MoveAccountResponse,
-    ]
-    """Moves an account that has none below it to another name below the same level, and records the reason in the
-    journal. What it has spent on each day, its open reservations, what it has paid for and its stored limit are those
-    of the new name from then on; the levels above count it as before. The old name is closed for good.
-    FAILED_PRECONDITION with reason TARGET_USED if the new name was ever used or has a limit in the ledger,
-    HAS_ACCOUNTS_BELOW, NOTHING_TO_MOVE if the account was never used, ACCOUNT_CLOSED, ACCOUNT_MOVED, MOVED_TOO_OFTEN
-    after 16 moves, or TOO_MANY_LIMITS. NOT_FOUND: the configuration makes no account of the new name.
-    """
-
-    ForgetAccount: grpc.UnaryUnaryMultiCallable[
-        gris_api.budget.v1.admin_pb2.ForgetAccountRequest,
-        gris_api.budget.v1.admin_pb2.ForgetAccountResponse,
-    ]
-    """Forgets who a closed account was, and records that, with the reason, under its id: the rows with its name and with
-    those that it had before are removed. What it was charged stays, under ids that nobody can tie to a name any more,
-    and so do sums and digests. Whoever is called so afterwards is somebody new. NOT_FOUND: the ledger has no such name,
-    so that it is also what a second call says. FAILED_PRECONDITION with reason ACCOUNT_NOT_CLOSED, ACCOUNT_MOVED,
-    HAS_ACCOUNTS_BELOW if there are accounts below it or were, or STILL_COUNTS if anything of it counts in a window, or
-    is held.
+    FAILED_PRECONDITION with reason ACCOUNT_NOT_CLOSED if it is not closed itself. NOT_FOUND: nothing was ever closed in
+    its root account, and the configuration knows neither the account nor any below it.
     """
 
     BackUpLedger: grpc.UnaryUnaryMultiCallable[
@@ -160,7 +133,7 @@ class BudgetAdminServiceStub:
         gris_api.budget.v1.admin_pb2.BackUpLedgerResponse,
     ]
     """Copies a ledger in SQLite into a new file of the service's folder for backups, while the ledger is used. The copy has
-    every charge that was answered before the call, and all names. If the caller leaves, nothing is kept. The service's
+    every charge that was answered before the call. If the caller leaves, nothing is kept. The service's
     log has who asked for it, and why. FAILED_PRECONDITION with reason
     NO_BACKUPS: the service was started without --backups; BACKUP_UNWRITABLE: the file cannot be written.
     """
@@ -190,9 +163,8 @@ class BudgetAdminServiceAsyncStub:
     """Sets or removes limits in the ledger. They take precedence over those of the configuration and apply at once, in
     every process. A limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION
     with reason ACCOUNTS_WITHOUT_END: accounts that the configuration creates at first use would no longer have an
-    enforced limit above them; TOO_MANY_LIMITS: the root account would have more than 100,000 stored limits and closed or
-    moved accounts; ACCOUNT_FORGOTTEN: an account of these names is being forgotten. The journal has an entry for each
-    limit.
+    enforced limit above them; TOO_MANY_LIMITS: the root account would have more than 100,000 stored limits and closed
+    accounts. The journal has an entry for each limit.
     """
 
     ListCharges: grpc.aio.UnaryUnaryMultiCallable[
@@ -270,8 +242,7 @@ class BudgetAdminServiceAsyncStub:
     with reason ACCOUNT_CLOSED. Reservations that are open end as they would, and a region that holds a share of its
     budget charges it until that is used up or its lease ends. What was spent counts on. NOT_FOUND: the configuration
     knows neither the account nor any below it. FAILED_PRECONDITION with reason ACCOUNT_CLOSED if it is
-    closed already, ACCOUNT_MOVED if it has another name by now, TOO_MANY_LIMITS if the root account would have more
-    than 100,000 stored limits and closed or moved accounts.
+    closed already, TOO_MANY_LIMITS if the root account would have more than 100,000 stored limits and closed accounts.
     """
 
     ReopenAccount: grpc.aio.UnaryUnaryMultiCallable[
@@ -279,33 +250,8 @@ class BudgetAdminServiceAsyncStub:
         gris_api.budget.v1.admin_pb2.ReopenAccountResponse,
     ]
     """Opens a closed account again, with all that it had spent, and records the reason in the journal.
-    FAILED_PRECONDITION with reason ACCOUNT_NOT_CLOSED if it is not closed itself, ACCOUNT_MOVED if it has another name
-    by now: that name stays closed, so that nobody gets a budget of its own under it. NOT_FOUND: nothing was ever closed
-    in its root account, and the configuration knows neither the account nor any below it.
-    """
-
-    MoveAccount: grpc.aio.UnaryUnaryMultiCallable[
-        gris_api.budget.v1.admin_pb2.MoveAccountRequest,
-        gris_api.budget.v1.admin_pb2.MoveAccountResponse,
-    ]
-    """Moves an account that has none below it to another name below the same level, and records the reason in the
-    journal. What it has spent on each day, its open reservations, what it has paid for and its stored limit are those
-    of the new name from then on; the levels above count it as before. The old name is closed for good.
-    FAILED_PRECONDITION with reason TARGET_USED if the new name was ever used or has a limit in the ledger,
-    HAS_ACCOUNTS_BELOW, NOTHING_TO_MOVE if the account was never used, ACCOUNT_CLOSED, ACCOUNT_MOVED, MOVED_TOO_OFTEN
-    after 16 moves, or TOO_MANY_LIMITS. NOT_FOUND: the configuration makes no account of the new name.
-    """
-
-    ForgetAccount: grpc.aio.UnaryUnaryMultiCallable[
-        gris_api.budget.v1.admin_pb2.ForgetAccountRequest,
-        gris_api.budget.v1.admin_pb2.ForgetAccountResponse,
-    ]
-    """Forgets who a closed account was, and records that, with the reason, under its id: the rows with its name and with
-    those that it had before are removed. What it was charged stays, under ids that nobody can tie to a name any more,
-    and so do sums and digests. Whoever is called so afterwards is somebody new. NOT_FOUND: the ledger has no such name,
-    so that it is also what a second call says. FAILED_PRECONDITION with reason ACCOUNT_NOT_CLOSED, ACCOUNT_MOVED,
-    HAS_ACCOUNTS_BELOW if there are accounts below it or were, or STILL_COUNTS if anything of it counts in a window, or
-    is held.
+    FAILED_PRECONDITION with reason ACCOUNT_NOT_CLOSED if it is not closed itself. NOT_FOUND: nothing was ever closed in
+    its root account, and the configuration knows neither the account nor any below it.
     """
 
     BackUpLedger: grpc.aio.UnaryUnaryMultiCallable[
@@ -313,7 +259,7 @@ class BudgetAdminServiceAsyncStub:
         gris_api.budget.v1.admin_pb2.BackUpLedgerResponse,
     ]
     """Copies a ledger in SQLite into a new file of the service's folder for backups, while the ledger is used. The copy has
-    every charge that was answered before the call, and all names. If the caller leaves, nothing is kept. The service's
+    every charge that was answered before the call. If the caller leaves, nothing is kept. The service's
     log has who asked for it, and why. FAILED_PRECONDITION with reason
     NO_BACKUPS: the service was started without --backups; BACKUP_UNWRITABLE: the file cannot be written.
     """
@@ -345,9 +291,8 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         """Sets or removes limits in the ledger. They take precedence over those of the configuration and apply at once, in
         every process. A limit below what is spent refuses further charges and changes nothing else. FAILED_PRECONDITION
         with reason ACCOUNTS_WITHOUT_END: accounts that the configuration creates at first use would no longer have an
-        enforced limit above them; TOO_MANY_LIMITS: the root account would have more than 100,000 stored limits and closed or
-        moved accounts; ACCOUNT_FORGOTTEN: an account of these names is being forgotten. The journal has an entry for each
-        limit.
+        enforced limit above them; TOO_MANY_LIMITS: the root account would have more than 100,000 stored limits and closed
+        accounts. The journal has an entry for each limit.
         """
 
     @abc.abstractmethod
@@ -443,8 +388,7 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         with reason ACCOUNT_CLOSED. Reservations that are open end as they would, and a region that holds a share of its
         budget charges it until that is used up or its lease ends. What was spent counts on. NOT_FOUND: the configuration
         knows neither the account nor any below it. FAILED_PRECONDITION with reason ACCOUNT_CLOSED if it is
-        closed already, ACCOUNT_MOVED if it has another name by now, TOO_MANY_LIMITS if the root account would have more
-        than 100,000 stored limits and closed or moved accounts.
+        closed already, TOO_MANY_LIMITS if the root account would have more than 100,000 stored limits and closed accounts.
         """
 
     @abc.abstractmethod
@@ -454,37 +398,8 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[gris_api.budget.v1.admin_pb2.ReopenAccountResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.ReopenAccountResponse]]:
         """Opens a closed account again, with all that it had spent, and records the reason in the journal.
-        FAILED_PRECONDITION with reason ACCOUNT_NOT_CLOSED if it is not closed itself, ACCOUNT_MOVED if it has another name
-        by now: that name stays closed, so that nobody gets a budget of its own under it. NOT_FOUND: nothing was ever closed
-        in its root account, and the configuration knows neither the account nor any below it.
-        """
-
-    @abc.abstractmethod
-    def MoveAccount(
-        self,
-        request: gris_api.budget.v1.admin_pb2.MoveAccountRequest,
-        context: _ServicerContext,
-    ) -> typing.Union[gris_api.budget.v1.admin_pb2.MoveAccountResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.MoveAccountResponse]]:
-        """Moves an account that has none below it to another name below the same level, and records the reason in the
-        journal. What it has spent on each day, its open reservations, what it has paid for and its stored limit are those
-        of the new name from then on; the levels above count it as before. The old name is closed for good.
-        FAILED_PRECONDITION with reason TARGET_USED if the new name was ever used or has a limit in the ledger,
-        HAS_ACCOUNTS_BELOW, NOTHING_TO_MOVE if the account was never used, ACCOUNT_CLOSED, ACCOUNT_MOVED, MOVED_TOO_OFTEN
-        after 16 moves, or TOO_MANY_LIMITS. NOT_FOUND: the configuration makes no account of the new name.
-        """
-
-    @abc.abstractmethod
-    def ForgetAccount(
-        self,
-        request: gris_api.budget.v1.admin_pb2.ForgetAccountRequest,
-        context: _ServicerContext,
-    ) -> typing.Union[gris_api.budget.v1.admin_pb2.ForgetAccountResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.ForgetAccountResponse]]:
-        """Forgets who a closed account was, and records that, with the reason, under its id: the rows with its name and with
-        those that it had before are removed. What it was charged stays, under ids that nobody can tie to a name any more,
-        and so do sums and digests. Whoever is called so afterwards is somebody new. NOT_FOUND: the ledger has no such name,
-        so that it is also what a second call says. FAILED_PRECONDITION with reason ACCOUNT_NOT_CLOSED, ACCOUNT_MOVED,
-        HAS_ACCOUNTS_BELOW if there are accounts below it or were, or STILL_COUNTS if anything of it counts in a window, or
-        is held.
+        FAILED_PRECONDITION with reason ACCOUNT_NOT_CLOSED if it is not closed itself. NOT_FOUND: nothing was ever closed in
+        its root account, and the configuration knows neither the account nor any below it.
         """
 
     @abc.abstractmethod
@@ -494,7 +409,7 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[gris_api.budget.v1.admin_pb2.BackUpLedgerResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.BackUpLedgerResponse]]:
         """Copies a ledger in SQLite into a new file of the service's folder for backups, while the ledger is used. The copy has
-        every charge that was answered before the call, and all names. If the caller leaves, nothing is kept. The service's
+        every charge that was answered before the call. If the caller leaves, nothing is kept. The service's
         log has who asked for it, and why. FAILED_PRECONDITION with reason
         NO_BACKUPS: the service was started without --backups; BACKUP_UNWRITABLE: the file cannot be written.
         """

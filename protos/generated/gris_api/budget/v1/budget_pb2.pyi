@@ -142,18 +142,16 @@ class UpdateBudgetRequest(_message.Message):
     def __init__(self, account: _Optional[_Union[Account, _Mapping]] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., request_id: _Optional[str] = ..., reservation_id: _Optional[str] = ..., release_id: _Optional[str] = ..., charge_ticket: _Optional[bytes] = ..., query_id: _Optional[str] = ..., policy_statement: _Optional[str] = ...) -> None: ...
 
 class UpdateBudgetResponse(_message.Message):
-    __slots__ = ("charged", "already_paid", "replayed", "levels", "account_id")
+    __slots__ = ("charged", "already_paid", "replayed", "levels")
     CHARGED_FIELD_NUMBER: _ClassVar[int]
     ALREADY_PAID_FIELD_NUMBER: _ClassVar[int]
     REPLAYED_FIELD_NUMBER: _ClassVar[int]
     LEVELS_FIELD_NUMBER: _ClassVar[int]
-    ACCOUNT_ID_FIELD_NUMBER: _ClassVar[int]
     charged: _cost_pb2.Cost
     already_paid: bool
     replayed: bool
     levels: _containers.RepeatedCompositeFieldContainer[Level]
-    account_id: str
-    def __init__(self, charged: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., already_paid: bool = ..., replayed: bool = ..., levels: _Optional[_Iterable[_Union[Level, _Mapping]]] = ..., account_id: _Optional[str] = ...) -> None: ...
+    def __init__(self, charged: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., already_paid: bool = ..., replayed: bool = ..., levels: _Optional[_Iterable[_Union[Level, _Mapping]]] = ...) -> None: ...
 
 class ReleaseReservationRequest(_message.Message):
     __slots__ = ("account", "reservation_id", "request_id")
@@ -188,7 +186,7 @@ class GetBudgetRequest(_message.Message):
     def __init__(self, account: _Optional[_Union[Account, _Mapping]] = ..., with_policy_statements: bool = ..., with_region_shares: bool = ..., blocks: _Optional[_Iterable[str]] = ..., without_levels: bool = ...) -> None: ...
 
 class GetBudgetResponse(_message.Message):
-    __slots__ = ("levels", "unit_id", "next_unit_id", "next_unit_begins_at", "clock_ahead", "closed_level", "region_shares", "lapsed_shares", "account_id")
+    __slots__ = ("levels", "unit_id", "next_unit_id", "next_unit_begins_at", "clock_ahead", "closed_level", "region_shares", "lapsed_shares")
     LEVELS_FIELD_NUMBER: _ClassVar[int]
     UNIT_ID_FIELD_NUMBER: _ClassVar[int]
     NEXT_UNIT_ID_FIELD_NUMBER: _ClassVar[int]
@@ -197,7 +195,6 @@ class GetBudgetResponse(_message.Message):
     CLOSED_LEVEL_FIELD_NUMBER: _ClassVar[int]
     REGION_SHARES_FIELD_NUMBER: _ClassVar[int]
     LAPSED_SHARES_FIELD_NUMBER: _ClassVar[int]
-    ACCOUNT_ID_FIELD_NUMBER: _ClassVar[int]
     levels: _containers.RepeatedCompositeFieldContainer[Level]
     unit_id: str
     next_unit_id: str
@@ -206,8 +203,7 @@ class GetBudgetResponse(_message.Message):
     closed_level: _containers.RepeatedScalarFieldContainer[str]
     region_shares: _containers.RepeatedCompositeFieldContainer[RegionShare]
     lapsed_shares: _containers.RepeatedCompositeFieldContainer[RegionShare]
-    account_id: str
-    def __init__(self, levels: _Optional[_Iterable[_Union[Level, _Mapping]]] = ..., unit_id: _Optional[str] = ..., next_unit_id: _Optional[str] = ..., next_unit_begins_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., clock_ahead: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., closed_level: _Optional[_Iterable[str]] = ..., region_shares: _Optional[_Iterable[_Union[RegionShare, _Mapping]]] = ..., lapsed_shares: _Optional[_Iterable[_Union[RegionShare, _Mapping]]] = ..., account_id: _Optional[str] = ...) -> None: ...
+    def __init__(self, levels: _Optional[_Iterable[_Union[Level, _Mapping]]] = ..., unit_id: _Optional[str] = ..., next_unit_id: _Optional[str] = ..., next_unit_begins_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., clock_ahead: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., closed_level: _Optional[_Iterable[str]] = ..., region_shares: _Optional[_Iterable[_Union[RegionShare, _Mapping]]] = ..., lapsed_shares: _Optional[_Iterable[_Union[RegionShare, _Mapping]]] = ...) -> None: ...
 
 class RegionShare(_message.Message):
     __slots__ = ("region", "held", "ends_at")

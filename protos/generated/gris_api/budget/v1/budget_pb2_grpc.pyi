@@ -45,7 +45,7 @@ class BudgetServiceStub:
     names the offending field (google.rpc.BadRequest); with reason REQUEST_ID_REUSED the id was used with other content;
     with reason UNDECODABLE the request is no message of the method's type. FAILED_PRECONDITION with reason UNIT_MISMATCH
     is a cost in another currency than the ledger's or the reservation's; with reason ACCOUNT_CLOSED an administrator has
-    closed the account or a level above it, or moved the account to another name. UNAUTHENTICATED has reason
+    closed the account or a level above it. UNAUTHENTICATED has reason
     CALLER_UNKNOWN or TOKEN_REFUSED. PERMISSION_DENIED with reason ROLE_MISSING is a caller without the role of the method.
     """
 
@@ -123,7 +123,7 @@ class BudgetServiceAsyncStub:
     names the offending field (google.rpc.BadRequest); with reason REQUEST_ID_REUSED the id was used with other content;
     with reason UNDECODABLE the request is no message of the method's type. FAILED_PRECONDITION with reason UNIT_MISMATCH
     is a cost in another currency than the ledger's or the reservation's; with reason ACCOUNT_CLOSED an administrator has
-    closed the account or a level above it, or moved the account to another name. UNAUTHENTICATED has reason
+    closed the account or a level above it. UNAUTHENTICATED has reason
     CALLER_UNKNOWN or TOKEN_REFUSED. PERMISSION_DENIED with reason ROLE_MISSING is a caller without the role of the method.
     """
 
@@ -200,7 +200,7 @@ class BudgetServiceServicer(metaclass=abc.ABCMeta):
     names the offending field (google.rpc.BadRequest); with reason REQUEST_ID_REUSED the id was used with other content;
     with reason UNDECODABLE the request is no message of the method's type. FAILED_PRECONDITION with reason UNIT_MISMATCH
     is a cost in another currency than the ledger's or the reservation's; with reason ACCOUNT_CLOSED an administrator has
-    closed the account or a level above it, or moved the account to another name. UNAUTHENTICATED has reason
+    closed the account or a level above it. UNAUTHENTICATED has reason
     CALLER_UNKNOWN or TOKEN_REFUSED. PERMISSION_DENIED with reason ROLE_MISSING is a caller without the role of the method.
     """
 

@@ -27,31 +27,31 @@ from gris_api.budget.v1 import budget_pb2 as gris_dot_budget_dot_v1_dot_budget__
 from gris_api.common.v1 import cost_pb2 as gris_dot_common_dot_v1_dot_cost__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cgris/budget/v1/regions.proto\x12\x0egris.budget.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bgris/budget/v1/budget.proto\x1a\x19gris/common/v1/cost.proto\"\x99\x02\n\x13\x42orrowBudgetRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12\x0e\n\x06region\x18\x02 \x01(\t\x12\x10\n\x08instance\x18\x03 \x01(\t\x12\x10\n\x08lease_id\x18\x04 \x01(\t\x12$\n\x06wanted\x18\x05 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12!\n\x03own\x18\x06 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12\x34\n\x10own_window_start\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x15\n\rlast_lease_id\x18\x08 \x01(\t\x12\x0e\n\x06\x62\x65\x66ore\x18\t \x03(\t\"\xf1\x02\n\x14\x42orrowBudgetResponse\x12)\n\x08not_lent\x18\x01 \x01(\x0e\x32\x17.gris.budget.v1.NotLent\x12#\n\x05share\x18\x02 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12.\n\ngranted_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x07\x65nds_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x30\n\x0cwindow_start\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nwindow_end\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07is_sole\x18\x07 \x01(\x08\x12%\n\x06levels\x18\x08 \x03(\x0b\x32\x15.gris.budget.v1.Level\x12\x12\n\naccount_id\x18\t \x01(\t\"\xd4\x01\n\x0eReportedCharge\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12\x10\n\x08lease_id\x18\x02 \x01(\t\x12\x0e\n\x06number\x18\x03 \x01(\x03\x12\"\n\x04\x63ost\x18\x04 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12\x12\n\nrelease_id\x18\x05 \x01(\t\x12\x10\n\x08query_id\x18\x06 \x01(\t\x12\x18\n\x10policy_statement\x18\x07 \x01(\t\x12\x12\n\nrequest_id\x18\x08 \x01(\t\"y\n\x14ReportChargesRequest\x12\x0e\n\x06region\x18\x01 \x01(\t\x12\x10\n\x08instance\x18\x02 \x01(\t\x12/\n\x07\x63harges\x18\x03 \x03(\x0b\x32\x1e.gris.budget.v1.ReportedCharge\x12\x0e\n\x06\x62\x65\x66ore\x18\x04 \x03(\t\"I\n\x0eRecordedCharge\x12%\n\x07\x63harged\x18\x01 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12\x10\n\x08is_known\x18\x02 \x01(\x08\"[\n\x15ReportChargesResponse\x12/\n\x07\x63harges\x18\x01 \x03(\x0b\x32\x1e.gris.budget.v1.RecordedCharge\x12\x11\n\tis_copied\x18\x02 \x01(\x08\"\xd1\x01\n\x13ReturnBudgetRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12\x0e\n\x06region\x18\x02 \x01(\t\x12\x10\n\x08instance\x18\x03 \x01(\t\x12\x10\n\x08lease_id\x18\x04 \x01(\t\x12\x10\n\x08reported\x18\x05 \x01(\x03\x12\x13\n\x0bwas_granted\x18\x06 \x01(\x08\x12\x0e\n\x06\x62\x65\x66ore\x18\x07 \x03(\t\x12%\n\x07\x63harged\x18\x08 \x01(\x0b\x32\x14.gris.common.v1.Cost\"P\n\x14ReturnBudgetResponse\x12\x10\n\x08was_held\x18\x01 \x01(\x08\x12&\n\x08returned\x18\x02 \x01(\x0b\x32\x14.gris.common.v1.Cost*\x99\x01\n\x07NotLent\x12\x18\n\x14NOT_LENT_UNSPECIFIED\x10\x00\x12\x16\n\x12NOT_LENT_TOO_LARGE\x10\x01\x12\x1a\n\x16NOT_LENT_NOT_SUPPORTED\x10\x02\x12\x14\n\x10NOT_LENT_REFUSED\x10\x03\x12\x15\n\x11NOT_LENT_SET_BACK\x10\x04\x12\x13\n\x0fNOT_LENT_COPIED\x10\x05\x32\xa3\x02\n\rRegionService\x12Y\n\x0c\x42orrowBudget\x12#.gris.budget.v1.BorrowBudgetRequest\x1a$.gris.budget.v1.BorrowBudgetResponse\x12\\\n\rReportCharges\x12$.gris.budget.v1.ReportChargesRequest\x1a%.gris.budget.v1.ReportChargesResponse\x12Y\n\x0cReturnBudget\x12#.gris.budget.v1.ReturnBudgetRequest\x1a$.gris.budget.v1.ReturnBudgetResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cgris/budget/v1/regions.proto\x12\x0egris.budget.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bgris/budget/v1/budget.proto\x1a\x19gris/common/v1/cost.proto\"\x99\x02\n\x13\x42orrowBudgetRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12\x0e\n\x06region\x18\x02 \x01(\t\x12\x10\n\x08instance\x18\x03 \x01(\t\x12\x10\n\x08lease_id\x18\x04 \x01(\t\x12$\n\x06wanted\x18\x05 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12!\n\x03own\x18\x06 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12\x34\n\x10own_window_start\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x15\n\rlast_lease_id\x18\x08 \x01(\t\x12\x0e\n\x06\x62\x65\x66ore\x18\t \x03(\t\"\xdd\x02\n\x14\x42orrowBudgetResponse\x12)\n\x08not_lent\x18\x01 \x01(\x0e\x32\x17.gris.budget.v1.NotLent\x12#\n\x05share\x18\x02 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12.\n\ngranted_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x07\x65nds_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x30\n\x0cwindow_start\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nwindow_end\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07is_sole\x18\x07 \x01(\x08\x12%\n\x06levels\x18\x08 \x03(\x0b\x32\x15.gris.budget.v1.Level\"\xd4\x01\n\x0eReportedCharge\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12\x10\n\x08lease_id\x18\x02 \x01(\t\x12\x0e\n\x06number\x18\x03 \x01(\x03\x12\"\n\x04\x63ost\x18\x04 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12\x12\n\nrelease_id\x18\x05 \x01(\t\x12\x10\n\x08query_id\x18\x06 \x01(\t\x12\x18\n\x10policy_statement\x18\x07 \x01(\t\x12\x12\n\nrequest_id\x18\x08 \x01(\t\"y\n\x14ReportChargesRequest\x12\x0e\n\x06region\x18\x01 \x01(\t\x12\x10\n\x08instance\x18\x02 \x01(\t\x12/\n\x07\x63harges\x18\x03 \x03(\x0b\x32\x1e.gris.budget.v1.ReportedCharge\x12\x0e\n\x06\x62\x65\x66ore\x18\x04 \x03(\t\"I\n\x0eRecordedCharge\x12%\n\x07\x63harged\x18\x01 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12\x10\n\x08is_known\x18\x02 \x01(\x08\"[\n\x15ReportChargesResponse\x12/\n\x07\x63harges\x18\x01 \x03(\x0b\x32\x1e.gris.budget.v1.RecordedCharge\x12\x11\n\tis_copied\x18\x02 \x01(\x08\"\xd1\x01\n\x13ReturnBudgetRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12\x0e\n\x06region\x18\x02 \x01(\t\x12\x10\n\x08instance\x18\x03 \x01(\t\x12\x10\n\x08lease_id\x18\x04 \x01(\t\x12\x10\n\x08reported\x18\x05 \x01(\x03\x12\x13\n\x0bwas_granted\x18\x06 \x01(\x08\x12\x0e\n\x06\x62\x65\x66ore\x18\x07 \x03(\t\x12%\n\x07\x63harged\x18\x08 \x01(\x0b\x32\x14.gris.common.v1.Cost\"P\n\x14ReturnBudgetResponse\x12\x10\n\x08was_held\x18\x01 \x01(\x08\x12&\n\x08returned\x18\x02 \x01(\x0b\x32\x14.gris.common.v1.Cost*\x99\x01\n\x07NotLent\x12\x18\n\x14NOT_LENT_UNSPECIFIED\x10\x00\x12\x16\n\x12NOT_LENT_TOO_LARGE\x10\x01\x12\x1a\n\x16NOT_LENT_NOT_SUPPORTED\x10\x02\x12\x14\n\x10NOT_LENT_REFUSED\x10\x03\x12\x15\n\x11NOT_LENT_SET_BACK\x10\x04\x12\x13\n\x0fNOT_LENT_COPIED\x10\x05\x32\xa3\x02\n\rRegionService\x12Y\n\x0c\x42orrowBudget\x12#.gris.budget.v1.BorrowBudgetRequest\x1a$.gris.budget.v1.BorrowBudgetResponse\x12\\\n\rReportCharges\x12$.gris.budget.v1.ReportChargesRequest\x1a%.gris.budget.v1.ReportChargesResponse\x12Y\n\x0cReturnBudget\x12#.gris.budget.v1.ReturnBudgetRequest\x1a$.gris.budget.v1.ReturnBudgetResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'gris_api.budget.v1.regions_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_NOTLENT']._serialized_start=1594
-  _globals['_NOTLENT']._serialized_end=1747
+  _globals['_NOTLENT']._serialized_start=1574
+  _globals['_NOTLENT']._serialized_end=1727
   _globals['_BORROWBUDGETREQUEST']._serialized_start=138
   _globals['_BORROWBUDGETREQUEST']._serialized_end=419
   _globals['_BORROWBUDGETRESPONSE']._serialized_start=422
-  _globals['_BORROWBUDGETRESPONSE']._serialized_end=791
-  _globals['_REPORTEDCHARGE']._serialized_start=794
-  _globals['_REPORTEDCHARGE']._serialized_end=1006
-  _globals['_REPORTCHARGESREQUEST']._serialized_start=1008
-  _globals['_REPORTCHARGESREQUEST']._serialized_end=1129
-  _globals['_RECORDEDCHARGE']._serialized_start=1131
-  _globals['_RECORDEDCHARGE']._serialized_end=1204
-  _globals['_REPORTCHARGESRESPONSE']._serialized_start=1206
-  _globals['_REPORTCHARGESRESPONSE']._serialized_end=1297
-  _globals['_RETURNBUDGETREQUEST']._serialized_start=1300
-  _globals['_RETURNBUDGETREQUEST']._serialized_end=1509
-  _globals['_RETURNBUDGETRESPONSE']._serialized_start=1511
-  _globals['_RETURNBUDGETRESPONSE']._serialized_end=1591
-  _globals['_REGIONSERVICE']._serialized_start=1750
-  _globals['_REGIONSERVICE']._serialized_end=2041
+  _globals['_BORROWBUDGETRESPONSE']._serialized_end=771
+  _globals['_REPORTEDCHARGE']._serialized_start=774
+  _globals['_REPORTEDCHARGE']._serialized_end=986
+  _globals['_REPORTCHARGESREQUEST']._serialized_start=988
+  _globals['_REPORTCHARGESREQUEST']._serialized_end=1109
+  _globals['_RECORDEDCHARGE']._serialized_start=1111
+  _globals['_RECORDEDCHARGE']._serialized_end=1184
+  _globals['_REPORTCHARGESRESPONSE']._serialized_start=1186
+  _globals['_REPORTCHARGESRESPONSE']._serialized_end=1277
+  _globals['_RETURNBUDGETREQUEST']._serialized_start=1280
+  _globals['_RETURNBUDGETREQUEST']._serialized_end=1489
+  _globals['_RETURNBUDGETRESPONSE']._serialized_start=1491
+  _globals['_RETURNBUDGETRESPONSE']._serialized_end=1571
+  _globals['_REGIONSERVICE']._serialized_start=1730
+  _globals['_REGIONSERVICE']._serialized_end=2021
 # @@protoc_insertion_point(module_scope)

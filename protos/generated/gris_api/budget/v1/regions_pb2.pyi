@@ -48,7 +48,7 @@ class BorrowBudgetRequest(_message.Message):
     def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., region: _Optional[str] = ..., instance: _Optional[str] = ..., lease_id: _Optional[str] = ..., wanted: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., own: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., own_window_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_lease_id: _Optional[str] = ..., before: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class BorrowBudgetResponse(_message.Message):
-    __slots__ = ("not_lent", "share", "granted_at", "ends_at", "window_start", "window_end", "is_sole", "levels", "account_id")
+    __slots__ = ("not_lent", "share", "granted_at", "ends_at", "window_start", "window_end", "is_sole", "levels")
     NOT_LENT_FIELD_NUMBER: _ClassVar[int]
     SHARE_FIELD_NUMBER: _ClassVar[int]
     GRANTED_AT_FIELD_NUMBER: _ClassVar[int]
@@ -57,7 +57,6 @@ class BorrowBudgetResponse(_message.Message):
     WINDOW_END_FIELD_NUMBER: _ClassVar[int]
     IS_SOLE_FIELD_NUMBER: _ClassVar[int]
     LEVELS_FIELD_NUMBER: _ClassVar[int]
-    ACCOUNT_ID_FIELD_NUMBER: _ClassVar[int]
     not_lent: NotLent
     share: _cost_pb2.Cost
     granted_at: _timestamp_pb2.Timestamp
@@ -66,8 +65,7 @@ class BorrowBudgetResponse(_message.Message):
     window_end: _timestamp_pb2.Timestamp
     is_sole: bool
     levels: _containers.RepeatedCompositeFieldContainer[_budget_pb2.Level]
-    account_id: str
-    def __init__(self, not_lent: _Optional[_Union[NotLent, str]] = ..., share: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., granted_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ends_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., window_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., window_end: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., is_sole: bool = ..., levels: _Optional[_Iterable[_Union[_budget_pb2.Level, _Mapping]]] = ..., account_id: _Optional[str] = ...) -> None: ...
+    def __init__(self, not_lent: _Optional[_Union[NotLent, str]] = ..., share: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., granted_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ends_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., window_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., window_end: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., is_sole: bool = ..., levels: _Optional[_Iterable[_Union[_budget_pb2.Level, _Mapping]]] = ...) -> None: ...
 
 class ReportedCharge(_message.Message):
     __slots__ = ("account", "lease_id", "number", "cost", "release_id", "query_id", "policy_statement", "request_id")
