@@ -30,7 +30,7 @@ EXIT_USAGE = 2
 # What budget_service says of a ledger that another process has: that one may end.
 OWNED_LEDGER = "one process owns a ledger"
 # Parts of errors of which the reason is often an address.
-_OF_ADDRESSES = ("no answer", "another service, or an older version of it, answers")
+_OF_ADDRESSES = ("no answer", "another service answers")
 
 _SEGMENT = re.compile(r"account\.path\[(\d+)\]")
 _CURRENCIES = (

@@ -168,7 +168,7 @@ def _heard(response: _Heard, asked: question_pb2.Question | dp_pb2.GetCatalogReq
         IntegrityError: it says so of another audience, or of none.
     """
     if response.audience != asked.audience.name:
-        raise IntegrityError("dp_service is older than this connector: it knows no audiences")
+        raise IntegrityError("dp_service did not say that it answered this audience")
     return response
 
 

@@ -44,9 +44,7 @@ def engine_query(translation: dp_pb2.TranslateQueryResponse, dialect: str) -> En
     features.discard(dp_pb2.ENGINE_FEATURE_FIRST_COUNTS)
     reads = tuple(map(read_column_of, translation.reads))
     if not reads:
-        raise IntegrityError(
-            "dp_service does not say which columns a query names; it is older than this connector"
-        )
+        raise IntegrityError("dp_service does not say which columns a query names")
     copy = view(BoundedCopy, translation.bounded_copy) if translation.HasField("bounded_copy") else None
     return EngineQuery(
         table=translation.table,

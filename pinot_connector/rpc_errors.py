@@ -134,7 +134,7 @@ def error_of_rpc(service: Service, error: grpc.RpcError) -> GrisError:
         # gRPC itself uses this code for large messages and too many calls; a spent budget has a reason.
         return ServiceUnavailable(service, "overloaded, or a message was too large")
     if failure.code is grpc.StatusCode.UNIMPLEMENTED and not failure.reason:
-        return ServiceRefused(service, "another service, or an older version of it, answers", "")
+        return ServiceRefused(service, "another service answers", "")
     said = f": {failure.text}" if (service, failure.reason) in _SAYS_WHO else ""
     return ServiceRefused(
         service, f"refused the request ({failure.reason or failure.code.name}){said}", failure.reason

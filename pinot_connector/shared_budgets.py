@@ -182,9 +182,7 @@ class Budgets:
         if self.bounding is None:
             return BudgetGuarantee(level.path, level.limit if level.mode is Mode.ENFORCE else None, None)
         if response is None or not response.HasField("shared"):
-            raise IntegrityError(
-                "dp_service did not describe the shared budget; it is older than this connector"
-            )
+            raise IntegrityError("dp_service did not describe the shared budget")
         worth = view(Guarantee, response.shared)
         if own.guarantee is not None:
             worth = covering(worth, own.guarantee)
@@ -193,14 +191,12 @@ class Budgets:
 
 def _stated(message: budget_pb2.Level) -> _StatedLevel:
     level = level_of(message)
-    # A ledger of an earlier version says no more than the limit.
-    largest = cost_of(message.largest_limit) if message.HasField("largest_limit") else level.limit
-    is_bounded = not (message.previous_currency or message.unlimited_before)
+    is_bounded = message.HasField("largest_limit") and not message.previous_currency
     return _StatedLevel(
         level,
         tuple(message.policy_statements),
         message.worst_case,
-        largest if is_bounded else None,
+        cost_of(message.largest_limit) if is_bounded else None,
         message.previous_currency,
     )
 

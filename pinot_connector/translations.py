@@ -211,4 +211,4 @@ def _require_understood(
 ) -> None:
     """Refuses a translation by a dp_service that does not know HAVING, and left it out."""
     if asked.having and not translation.parameters.having:
-        raise IntegrityError("dp_service left out conditions; it is older than this connector")
+        raise IntegrityError("dp_service left out conditions")

@@ -15,7 +15,6 @@ def cost_fields(cost: Cost, unit_id: str) -> tuple[str, str, str]:
 
 def payer_fields(blocks: tuple[str, ...]) -> tuple[str, ...]:
     """Return the fields of a request about blocks."""
-    # No statement has this name.
     return ("blocks", *blocks) if blocks else ()
 
 

@@ -78,10 +78,8 @@ class Charge(Struct, frozen=True, gc=False, kw_only=True):
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the client sent."""
         ids = (self.reservation_id, self.release_id, self.query_id, self.charge_ticket.hex())
-        # An empty statement is left out, so that charges of clients without statements keep their fingerprints.
-        stated = (self.policy_statement,) if self.policy_statement else ()
         paid_by = payer_fields(self.blocks)
-        fields = ("charge", *cost_fields(self.cost, self.unit_id), *ids, *stated, *paid_by)
+        fields = ("charge", *cost_fields(self.cost, self.unit_id), *ids, self.policy_statement, *paid_by)
         return fingerprint_of(self.account, fields, self.asked_by)
 
 

@@ -53,7 +53,7 @@ class Checkpoint:
     """The verified sums of a root's journal up to `position`, with the number and the digest of its entries.
 
     `closed` are the accounts that were closed then. `time` is the newest of these entries', and `ahead` how far they
-    let the root's time be ahead of the clock. Checkpoints of earlier versions have neither: 0 and None.
+    let the root's time be ahead of the clock.
     """
 
     position: str = ""
@@ -63,7 +63,7 @@ class Checkpoint:
     currency: Currency = UNUSED
     closed: frozenset[Account] = frozenset()
     time: Microseconds = 0
-    ahead: Microseconds | None = 0
+    ahead: Microseconds = 0
 
 
 @dataclass
@@ -89,8 +89,7 @@ class RebuiltStates:
 class Rebuilt:
     """What was spent according to the journal, by level and start of day, and in which currency.
 
-    `add` every entry once, in order. A charge counts on every level of its account: also on one where it names no day,
-    as charges of earlier versions do where there was no limit. There it counts at its time.
+    `add` every entry once, in order. A charge counts on the days of the levels that it names.
     """
 
     entries: int = 0
@@ -101,7 +100,7 @@ class Rebuilt:
     blocks: dict[tuple[str, ...], set[str]] = field(default_factory=lambda: defaultdict(set))
     currency: Currency = UNUSED
     time: Microseconds = 0
-    ahead: Microseconds | None = 0
+    ahead: Microseconds = 0
     # When the latest present day of a compared balance begins, and when one ends.
     day_start: Microseconds = 0
     day_end: Microseconds = 0
@@ -144,7 +143,7 @@ class Rebuilt:
         if not entry.kind.is_charge:
             return
         self.currency = currency.charged(entry.unit_id)
-        for hold in counted_holds(entry):
+        for hold in entry.holds:
             spans, start = self._spans(hold.level_of(entry.account)), hold.window_start
             spans[start] = spans.get(start, NOTHING) + entry.cost_at(hold.depth)
 
@@ -219,8 +218,7 @@ class Rebuilt:
             yield Difference(root, None, Sum.TIME, None, kept.last_time, first)
         if unexplained > last:
             yield Difference(root, None, Sum.TIME, None, unexplained, last)
-        if self.ahead is not None:
-            yield from _unlike(root, Sum.AHEAD, kept.ahead, self.ahead)
+        yield from _unlike(root, Sum.AHEAD, kept.ahead, self.ahead)
 
     def missing(self, level: Account) -> Iterator[Difference]:
         """Return what was last charged at a level that has no balance."""
@@ -236,14 +234,14 @@ def next_digest(before: str, entry: JournalEntry) -> str:
 def entry_parts(entry: JournalEntry) -> list[bytes]:
     """Return the fields of an entry as the digest of a checkpoint takes them.
 
-    Fields that earlier versions did not have are there only where the entry has them, behind their names, which cannot
-    be confused with numbers.
+    Fields that few entries have are there only where the entry has them, behind their names, which cannot be confused
+    with numbers.
     """
     amounts = (str(entry.cost.information), str(entry.cost.calls), entry.unit_id)
     ids = (entry.request_id, entry.release_id, entry.query_id, str(entry.time))
     holds = (part for hold in entry.holds for part in _hold_parts(hold))
     stated = ("policy_statement", entry.policy_statement) if entry.policy_statement else ()
-    fields = (entry.kind.value, entry.account.text, *amounts, *ids, *holds, *stated, *_later_fields(entry))
+    fields = (entry.kind.value, entry.account.text, *amounts, *ids, *holds, *stated, *_rarer_fields(entry))
     return [field.encode() for field in fields]
 
 
@@ -252,21 +250,11 @@ def _hold_parts(hold: Hold) -> tuple[str, ...]:
     return (*counted, "block", hold.block) if hold.block else counted
 
 
-def _later_fields(entry: JournalEntry) -> tuple[str, ...]:
+def _rarer_fields(entry: JournalEntry) -> tuple[str, ...]:
     shared = entry.shared_cost
     counted = () if shared is None else ("shared_cost", str(shared.information), str(shared.calls))
     acts = (("reason", entry.reason), ("actor", entry.actor), ("change", entry.change))
     return (*counted, *(part for act in acts if act[1] for part in act))
-
-
-def counted_holds(entry: JournalEntry) -> list[Hold]:
-    """Return the levels that a charge counts on, for everybody or for a block, and the day or time at which it does."""
-    named = list(entry.holds)
-    if not entry.kind.counts_everywhere:
-        return named
-    known = {hold.depth for hold in named}
-    depths = range(1, entry.account.depth + 1)
-    return named + [Hold(depth, entry.time) for depth in depths if depth not in known]
 
 
 def by_day(spans: Mapping[Microseconds, Cost], starts: Sequence[Microseconds]) -> dict[Microseconds, Cost]:

@@ -124,9 +124,7 @@ class _Window:
         named = {hold.depth: hold.window_start for hold in entry.holds}
         for depth, start in self._starts.items():
             is_own = entry.account.level(depth) == self._levels[depth]
-            # Charges of earlier versions name no day where there was no limit. They may count there all the same.
-            unnamed = start if entry.kind.counts_everywhere and depth <= entry.account.depth else -1
-            if is_own and named.get(depth, unnamed) >= start:
+            if is_own and named.get(depth, -1) >= start:
                 self._note(entry, depth)
         if len(self._all) > self._max_statements:
             raise TooManyStatementsError

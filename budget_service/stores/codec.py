@@ -122,26 +122,16 @@ def decode_rule(text: str) -> WindowRule | None:
 
 
 def encode_root(checkpoint: Checkpoint) -> str:
-    """Return what a checkpoint says of its root: `unit,since,next unit,next since,time,ahead` (or nothing)."""
-    currency, ahead = checkpoint.currency, "" if checkpoint.ahead is None else checkpoint.ahead
+    """Return what a checkpoint says of its root: `unit,since,next unit,next since,time,ahead`."""
+    currency = checkpoint.currency
     planned = f"{currency.next_unit_id},{currency.next_since}"
-    return f"{currency.unit_id},{currency.since},{planned},{checkpoint.time},{ahead}"
+    return f"{currency.unit_id},{currency.since},{planned},{checkpoint.time},{checkpoint.ahead}"
 
 
-def decode_root(text: str) -> tuple[Currency, Microseconds, Microseconds | None]:
-    """Return the currency, the time and how far it is ahead of a text made by `encode_root`.
-
-    Earlier versions wrote neither time nor how far it is ahead, or nothing at all.
-    """
-    if not text:
-        return Currency(), 0, None
-    unit_id, since, next_unit_id, next_since, *more = text.split(",")
-    time, ahead = more or ("0", "")
-    return (
-        Currency(unit_id, int(since), next_unit_id, int(next_since)),
-        int(time),
-        int(ahead) if ahead else None,
-    )
+def decode_root(text: str) -> tuple[Currency, Microseconds, Microseconds]:
+    """Return the currency, the time and how far it is ahead of a text made by `encode_root`."""
+    unit_id, since, next_unit_id, next_since, time, ahead = text.split(",")
+    return Currency(unit_id, int(since), next_unit_id, int(next_since)), int(time), int(ahead)
 
 
 def encode_closed(closed: Iterable[Account]) -> str:

@@ -70,7 +70,13 @@ class BackupFailedError(StoreError):
 
 
 class StoreUnusableError(StoreError):
-    """The store would break the ledger's promises: another owner, a newer schema, no persistence."""
+    """The store would break the ledger's promises: another owner, another schema, no persistence."""
+
+
+def require_schema(ledger: str, found: int, own: int) -> None:
+    """Return if a ledger, as an error names it, has this program's schema. Raises StoreUnusableError."""
+    if found != own:
+        raise StoreUnusableError(f"{ledger} has schema {found}, and this program knows schema {own} only")
 
 
 @dataclass(frozen=True, slots=True)

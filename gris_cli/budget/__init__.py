@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import typer
 
 from gris_cli.budget.backup import backup
@@ -30,10 +28,3 @@ for each in (
     *(seal, backup, charges, journal, usage, verify, status, ticket_key),
 ):
     app.command()(each)
-
-
-@app.callback()
-def refuse_retired_variables() -> None:
-    """Refuse a variable that a script may still set: its address would be ignored in silence."""
-    if "GRIS_ADMIN" in os.environ:
-        raise typer.BadParameter("GRIS_ADMIN is not read; the variable is called GRIS_BUDGET_ADMIN")

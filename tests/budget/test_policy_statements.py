@@ -214,7 +214,7 @@ OLD_FIELDS = (
 
 
 def test_an_entry_without_a_statement_keeps_its_digest() -> None:
-    """Journals with a checkpoint of an earlier version keep its digest; the parts of an entry are spelt out here."""
+    """The parts of an entry are spelt out here."""
     entry = JournalEntry(
         kind=EntryKind.DIRECT, account=ANALYST, cost=Cost(3, 1), unit_id=UNIT, request_id="c", release_id="rel",
         query_id="q", time=5, holds=(Hold(1, 2), Hold(2, 3)),

@@ -21,11 +21,10 @@ from budget_service.ledger.requests import (
     SetLimits,
 )
 from budget_service.ledger.values import Cost
-from budget_service.ledger.verification import Checkpoint, Difference, Sum
+from budget_service.ledger.verification import Difference, Sum
 from budget_service.ledger.windows import DAY, SECOND, Microseconds
 from budget_service.server.audit import Verification, verify
 from budget_service.server.checkpoints import make_checkpoint
-from budget_service.stores.codec import decode_root, encode_root
 from budget_service.stores.interface import Store
 from tests.budget.closed_ledgers import KINDS, ClosedLedger
 from tests.support.budget_samples import ANALYST, COMPANY, NOON, Asked, SteppedClock, charge, levels, reserve
@@ -168,12 +167,3 @@ async def test_a_lapse_is_no_newer_than_the_last_time(any_store: Store, clock: S
     await any_store.apply(*charge("c"))
     assert await differences(any_store) == []
     assert (await any_store.balances("acme", "", 1)).root.last_time == clock.now
-
-
-def test_a_checkpoint_of_an_earlier_version_says_nothing_of_times() -> None:
-    """Its text has four parts, or is empty."""
-    made = Checkpoint(time=5, ahead=7)
-    assert decode_root(encode_root(made)) == (made.currency, 5, 7)
-    assert decode_root(encode_root(Checkpoint(time=5, ahead=None))) == (made.currency, 5, None)
-    for text in ("", ",0,,0"):
-        assert decode_root(text) == (made.currency, 0, None)

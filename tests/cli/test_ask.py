@@ -288,7 +288,7 @@ def test_another_service_at_an_address_is_told_from_one_that_refuses(
     world: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With the address, what sets it, and which service is expected there."""
-    other = f"another service, or an older version of it, answers at {world.budget}"
+    other = f"another service answers at {world.budget}"
     assert main(["catalog", "--dp", world.budget]) == 1
     assert f"dp_service: {other}; --dp or GRIS_DP says where it is" in capsys.readouterr().err
     connection = [*_connection(world), "--dp", world.budget]

@@ -427,15 +427,6 @@ def test_why_a_service_did_not_start_is_what_this_run_says(
         pass
 
 
-def test_the_retired_name_of_a_variable_is_refused_with_the_new_one(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It would be ignored otherwise, and the default address asked."""
-    monkeypatch.setenv("GRIS_ADMIN", "127.0.0.1:1")
-    assert main(["budget", "verify"]) == 2
-    assert "GRIS_BUDGET_ADMIN" in capsys.readouterr().err
-
-
 def test_a_folder_that_cannot_be_made_is_named_with_the_reason(
     sales: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -422,9 +422,11 @@ def level_message(
     reserved: tuple[int, int] = (0, 0),
 ) -> budget_pb2.Level:
     """Return a level as a ledger tells it."""
+    limit = cost_pb2.Cost(information=information, calls=calls)
     message = budget_pb2.Level(
         path=path,
-        limit=cost_pb2.Cost(information=information, calls=calls),
+        limit=limit,
+        largest_limit=None if tracked else limit,
         spent=cost_pb2.Cost(information=spent[0], calls=spent[1]),
         reserved=cost_pb2.Cost(information=reserved[0], calls=reserved[1]),
         mode=budget_pb2.MODE_TRACK if tracked else budget_pb2.MODE_ENFORCE,

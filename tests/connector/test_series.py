@@ -355,7 +355,7 @@ def test_what_is_no_series_is_refused_before_it_costs(
 def test_a_service_that_leaves_conditions_out_is_noticed(
     client: PrivateClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A dp_service of an earlier version does not read them, and would answer another question."""
+    """It would answer another question."""
     real = DpServiceClient.translate
 
     async def forgetful(

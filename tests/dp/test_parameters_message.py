@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,15 +17,17 @@ from dp_service.queries.sql import parse_sql
 from dp_service.releases.kinds import kind_of
 from dp_service.server.parameter_messages import parameters_message
 from tests.dp import test_totals as totals
-from tests.dp.test_plan_vectors import NOW, VECTORS
 from tests.dp.test_statements_hold import KINDS, plans
+
+SAMPLES = json.loads((Path(__file__).parent / "sample_questions.json").read_text())
+NOW = 1_700_000_000
 
 
 def parameters() -> Iterator[ReleaseParameters]:
     """Yield those of releases of every kind."""
-    for vector in VECTORS["plans"]:
-        policy = parse_policy(VECTORS["policies"][vector["policy"]])
-        yield resolve(parse_sql(vector["sql"], policy), policy, now=NOW).parameters
+    for question in SAMPLES["questions"]:
+        policy = parse_policy(SAMPLES["policies"][question["policy"]])
+        yield resolve(parse_sql(question["sql"], policy), policy, now=NOW).parameters
     for asked in KINDS.values():
         yield next(plans(asked, ["a", "b", "c"])).parameters
     yield totals.plan_of().parameters

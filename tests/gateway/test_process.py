@@ -6,8 +6,6 @@ import asyncio
 import json
 import re
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -49,15 +47,6 @@ def configuration(tmp_path: Path, files: Path) -> Path:
     path = tmp_path / "gateway.yaml"
     path.write_text(text)
     return path
-
-
-@pytest.mark.usefixtures("starts_processes")
-def test_the_former_module_names_the_new_one() -> None:
-    """In one line, with the exit code of a wrong configuration."""
-    command = [sys.executable, "-m", "pinot_connector.gateway", "--config", "gateway.yaml"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (2, 1) == (done.returncode, done.stderr.count("\n"))
-    assert "python -m gris_gateway" in done.stderr
 
 
 def test_validation_reads_every_file_and_serves_nothing(

@@ -9,9 +9,8 @@ from typing import Any, LiteralString
 import psycopg
 from psycopg import AsyncConnection, sql
 
-from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
+from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError, require_schema
 from budget_service.stores.postgres.connections import Session
-from budget_service.stores.schema_steps import steps_from
 from budget_service.tuning import Tuning
 
 SCHEMA_VERSION = 13
@@ -19,10 +18,6 @@ MIN_SERVER_VERSION = 140000
 
 SQL = Path(__file__).parent / "sql"
 TABLES = (SQL / "tables.sql").read_bytes()
-
-# What makes a schema into the next one. No ledger of an older schema is in use. A step has to stop processes of the
-# program before it, which may still run: a table that they use gets another name.
-STEPS: dict[int, bytes] = {}
 
 # Any number that other programs of the database are unlikely to lock.
 INSTALLATION_LOCK = 0x67726973
@@ -94,7 +89,7 @@ async def install(session: Session, tuning: Tuning) -> None:
     connection = session.connection
     try:
         async with asyncio.timeout(tuning.installation_seconds), connection.transaction():
-            # A process that waits for another one's steps is not stuck.
+            # A process that waits for another one's tables is not stuck.
             await connection.execute("SET LOCAL statement_timeout = 0")
             # A process that is held up between two statements keeps others from starting, and none from charging.
             await connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
@@ -115,11 +110,7 @@ async def _install_tables(connection: AsyncConnection[Any]) -> None:
         await connection.execute(TABLES)
         await connection.execute("INSERT INTO gris.schema VALUES (%s)", (SCHEMA_VERSION,))
     found = await _first(connection, "SELECT version FROM gris.schema")
-    for step in steps_from("this PostgreSQL", found, SCHEMA_VERSION, STEPS):
-        await connection.execute(step)
-    # A start that changes nothing writes nothing: it would wait for a standby that may not be there.
-    if found != SCHEMA_VERSION:
-        await connection.execute("UPDATE gris.schema SET version = %s", (SCHEMA_VERSION,))
+    require_schema("this PostgreSQL", found, SCHEMA_VERSION)
 
 
 async def _first(connection: AsyncConnection[Any], query: LiteralString, *parameters: str) -> Any:

@@ -2,5 +2,5 @@
 
 `store` is the store, and `transaction` what the ledger engine needs of it. `layout` has the keys, `encoding` turns
 values into texts and back, and `writing` makes the commands that write a batch. `scripts` runs what is in `lua/`,
-`pipeline` sends commands together, `replication` notices fail-overs, and `schema` brings a ledger up to date.
+`pipeline` sends commands together, `replication` notices fail-overs, and `schema` refuses a ledger of another one.
 """

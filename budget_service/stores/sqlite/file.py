@@ -5,15 +5,13 @@ Accounts and levels are written as their path joined by slashes, times in micros
 
 from __future__ import annotations
 
-import itertools
 import os
 import sqlite3
 import stat
 from contextlib import closing
 from pathlib import Path
 
-from budget_service.stores.interface import StoreUnusableError
-from budget_service.stores.schema_steps import steps_from
+from budget_service.stores.interface import StoreUnusableError, require_schema
 from budget_service.stores.sqlite.integrity import require_sound
 from budget_service.tuning import DEFAULTS
 
@@ -95,9 +93,6 @@ SCHEMA = (
     CLOSED,
 )
 
-# What makes a schema into the next one. No ledger of an older schema is in use.
-STEPS: dict[int, tuple[str, ...]] = {}
-
 SYNCHRONOUS_FULL = 2
 
 
@@ -142,7 +137,7 @@ def currencies_in(path: Path) -> frozenset[str]:
 
 
 def connect(path: Path, most_check_seconds: float = DEFAULTS.start_check_seconds) -> sqlite3.Connection:
-    """Open a sound ledger as its only owner and bring its schema up to date. Raises StoreUnusableError.
+    """Open a sound ledger as its only owner. Raises StoreUnusableError.
 
     Whether it is sound is looked at for about `most_check_seconds`.
     """
@@ -195,11 +190,11 @@ def _take(connection: sqlite3.Connection) -> None:
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version == SCHEMA_VERSION:
+    if version:
+        require_schema(str(path), version, SCHEMA_VERSION)
         return
-    steps = steps_from(str(path), version, SCHEMA_VERSION, STEPS) if version else [SCHEMA]
     connection.execute("BEGIN IMMEDIATE")
-    for statement in itertools.chain.from_iterable(steps):
+    for statement in SCHEMA:
         connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     connection.execute("COMMIT")
