@@ -30,7 +30,7 @@ from budget_service.ledger.outcomes import (
     Reserved,
 )
 from budget_service.ledger.requests import CancelReservation, Charge, Request, Reserve
-from budget_service.ledger.values import Account, Cost, Mode, parse_blocks
+from budget_service.ledger.values import Account, Mode, parse_blocks
 from budget_service.server import messages, responses, rpc_errors
 from budget_service.server.limit_cache import LimitCache
 from budget_service.server.policy_statements import (
@@ -216,12 +216,10 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         for level, status in zip(message.levels, found.levels, strict=True):
             depth = len(level.path)
             present = stored.get(account.level(depth)) or configuration.limit_of(account.level(depth))
-            if status.mode is not Mode.TRACK:
-                history = found_statements[depth].limits
-                largest = None
-                if present is not None:
-                    largest = history.largest(present, configuration.limit_of)
-                _add_largest_limit(level, largest)
+            if status.mode is not Mode.TRACK and present is not None:
+                largest = found_statements[depth].limits.largest(present, configuration.limit_of)
+                if largest is not None:
+                    level.largest_limit.CopyFrom(responses.cost_message(largest, level.limit.unit_id))
             level.policy_statements.extend(found_statements[depth].statements)
             # The configuration applies to future charges, the journal holds the present ones.
             level.worst_case = (
@@ -289,10 +287,3 @@ def success(answer: Answer, kind: type[Success], request: Request) -> Success:
             extra={"event": "release.mismatched"},
         )
     raise rpc_errors.RefusalError(rpc_errors.refused(outcome))
-
-
-def _add_largest_limit(level: pb.Level, largest: Cost | None) -> None:
-    if largest is None:
-        level.unlimited_before = True
-    else:
-        level.largest_limit.CopyFrom(responses.cost_message(largest, level.limit.unit_id))

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from budget_service.ledger.balances import Day
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.outcomes import (
-    Answer,
     Cancelled,
     Charged,
     ClockResumed,
@@ -39,9 +38,6 @@ _DECODER = Decoder()
 _KEPT_LIMITS = 1000
 _SHORTAGES: dict[str, type[Exhausted | Held]] = {"exhausted": Exhausted, "held": Held}
 _MODES = {mode.value: mode for mode in Mode}
-
-
-REUSED = Answer(Refused(Reason.REQUEST_ID_REUSED), replayed=False)
 
 
 def encode_outcome(outcome: Outcome) -> str:

@@ -142,11 +142,11 @@ async def test_the_service_says_it_with_the_policy_statements(any_store: Store, 
         assert (company.limit, cost(30, 5)) == (company.largest_limit, own.largest_limit)
         await change(any_store, COMPANY, TRACKED, 2)
         company, own = (await stub.GetBudget(asked)).levels
-        assert (False, False) == (company.HasField("largest_limit"), company.unlimited_before)
+        assert not company.HasField("largest_limit")
         await change(any_store, COMPANY, LARGE, 3)
         company, own = (await stub.GetBudget(asked)).levels
-        assert (False, True) == (company.HasField("largest_limit"), company.unlimited_before)
+        assert not company.HasField("largest_limit")
         assert own.HasField("largest_limit")
         asked.with_policy_statements = False
         company, own = (await stub.GetBudget(asked)).levels
-        assert not any(each.HasField("largest_limit") or each.unlimited_before for each in (company, own))
+        assert not any(each.HasField("largest_limit") for each in (company, own))

@@ -348,17 +348,20 @@ async def test_the_largest_limit_of_the_window_counts(published: Published) -> N
     assert math.inf == (await reported(published.world, lowered)).epsilon
 
 
-@pytest.mark.parametrize("said", ["unlimited_before", "previous_currency"])
+@pytest.mark.parametrize("said", ["no limit at first", "previous_currency"])
 async def test_a_window_without_one_budget_has_no_guarantee(published: Published, said: str) -> None:
     """At no level; where units of two currencies count, no budget that is only imagined has one either."""
     own = level_message(["alone", "ana"], spent=(3000, 30))
-    setattr(own, said, True)
+    shared = level_message(["alone"])
+    for level in (own, shared):
+        if said == "previous_currency":
+            level.previous_currency = True
+        else:
+            level.ClearField("largest_limit")
     budget = Cost(4000, 40, "")
     found = [await reported(published.world, own, budget=each) for each in (None, budget)]
     holds = [math.inf, math.inf if said == "previous_currency" else worth(4000, 40, "5", "1/2")[0]]
     assert holds == [each.epsilon for each in found]
-    shared = level_message(["alone"])
-    setattr(shared, said, True)
     seen = await reported(published.world, shared, level_message(["alone", "ana"]))
     assert math.inf == seen.epsilon
     assert seen.own.guarantee is not None

@@ -68,7 +68,6 @@ NOT_SHOWN = {
     "Level.policy_statements": _IN_GUARANTEE,
     "Level.previous_currency": _IN_GUARANTEE,
     "Level.largest_limit": _IN_GUARANTEE,
-    "Level.unlimited_before": _IN_GUARANTEE,
     "EngineQuery.requires": "what it needs of an engine; it is only to be read",
     "ReadColumn.smallest": _IN_NUMBERS,
     "ReadColumn.largest": _IN_NUMBERS,

@@ -103,7 +103,6 @@ RESULT_LEFT_OUT = {
     "remaining.largest_limit.calls": _FOR_THE_GUARANTEE,
     "remaining.largest_limit.unit_id": _FOR_THE_GUARANTEE,
     "remaining.largest_limit.blocks": _FOR_THE_GUARANTEE,
-    "remaining.unlimited_before": _FOR_THE_GUARANTEE,
     "remaining.previous_currency": "only in GetBudgetResponse, and no charge is made in two currencies",
     "replayed": "the gateway sets it where it gives an earlier result, and a client's value does not say it",
 }

@@ -27,43 +27,43 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from gris_api.common.v1 import cost_pb2 as gris_dot_common_dot_v1_dot_cost__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bgris/budget/v1/budget.proto\x12\x0egris.budget.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19gris/common/v1/cost.proto\"\x17\n\x07\x41\x63\x63ount\x12\x0c\n\x04path\x18\x01 \x03(\t\"\x8e\x04\n\x05Level\x12\x0c\n\x04path\x18\x01 \x03(\t\x12#\n\x05limit\x18\x02 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12#\n\x05spent\x18\x03 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12&\n\x08reserved\x18\x04 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12\'\n\tremaining\x18\x05 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12\"\n\x04mode\x18\x06 \x01(\x0e\x32\x14.gris.budget.v1.Mode\x12\x30\n\x0cwindow_start\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nwindow_end\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nworst_case\x18\t \x01(\x08\x12\x19\n\x11policy_statements\x18\n \x03(\t\x12\x12\n\nover_limit\x18\x0b \x01(\x08\x12\x19\n\x11previous_currency\x18\x0c \x01(\x08\x12+\n\rlargest_limit\x18\r \x01(\x0b\x32\x14.gris.common.v1.Cost\x12\x18\n\x10unlimited_before\x18\x0e \x01(\x08\x12\x31\n\x13remaining_of_blocks\x18\x0f \x03(\x0b\x32\x14.gris.common.v1.Cost\"\x7f\n\tShortfall\x12\x0c\n\x04path\x18\x01 \x03(\t\x12\x0c\n\x04unit\x18\x02 \x01(\t\x12\x11\n\trequested\x18\x03 \x01(\x03\x12\x11\n\tremaining\x18\x04 \x01(\x03\x12\x30\n\x0crefreshes_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"b\n\x12\x43heckBudgetRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12\"\n\x04\x63ost\x18\x02 \x01(\x0b\x32\x14.gris.common.v1.Cost\"y\n\x13\x43heckBudgetResponse\x12\x0f\n\x07\x61llowed\x18\x01 \x01(\x08\x12-\n\nshortfalls\x18\x02 \x03(\x0b\x32\x19.gris.budget.v1.Shortfall\x12\x14\n\x0c\x63losed_level\x18\x03 \x03(\t\x12\x0c\n\x04held\x18\x04 \x01(\x08\"\xb6\x01\n\x14ReserveBudgetRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12&\n\x08max_cost\x18\x02 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12\x10\n\x08query_id\x18\x03 \x01(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\t\x12&\n\x03ttl\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\"\xab\x01\n\x15ReserveBudgetResponse\x12\x16\n\x0ereservation_id\x18\x01 \x01(\t\x12\"\n\x04held\x18\x02 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12.\n\nexpires_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x14\n\x0c\x61lready_paid\x18\x04 \x01(\x08\x12\x10\n\x08replayed\x18\x05 \x01(\x08\"\xe6\x01\n\x13UpdateBudgetRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12\"\n\x04\x63ost\x18\x02 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12\x16\n\x0ereservation_id\x18\x04 \x01(\t\x12\x12\n\nrelease_id\x18\x05 \x01(\t\x12\x15\n\rcharge_ticket\x18\x06 \x01(\x0c\x12\x10\n\x08query_id\x18\x07 \x01(\t\x12\x18\n\x10policy_statement\x18\x08 \x01(\t\"\x8c\x01\n\x14UpdateBudgetResponse\x12%\n\x07\x63harged\x18\x01 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12\x14\n\x0c\x61lready_paid\x18\x02 \x01(\x08\x12\x10\n\x08replayed\x18\x03 \x01(\x08\x12%\n\x06levels\x18\x04 \x03(\x0b\x32\x15.gris.budget.v1.Level\"q\n\x19ReleaseReservationRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12\x16\n\x0ereservation_id\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"V\n\x1aReleaseReservationResponse\x12&\n\x08returned\x18\x01 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12\x10\n\x08replayed\x18\x02 \x01(\x08\"\xa0\x01\n\x10GetBudgetRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12\x1e\n\x16with_policy_statements\x18\x02 \x01(\x08\x12\x1a\n\x12with_region_shares\x18\x03 \x01(\x08\x12\x0e\n\x06\x62locks\x18\x04 \x03(\t\x12\x16\n\x0ewithout_levels\x18\x05 \x01(\x08\"\xc8\x02\n\x11GetBudgetResponse\x12%\n\x06levels\x18\x01 \x03(\x0b\x32\x15.gris.budget.v1.Level\x12\x0f\n\x07unit_id\x18\x02 \x01(\t\x12\x14\n\x0cnext_unit_id\x18\x03 \x01(\t\x12\x37\n\x13next_unit_begins_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\x0b\x63lock_ahead\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x14\n\x0c\x63losed_level\x18\x06 \x03(\t\x12\x32\n\rregion_shares\x18\x07 \x03(\x0b\x32\x1b.gris.budget.v1.RegionShare\x12\x32\n\rlapsed_shares\x18\x08 \x03(\x0b\x32\x1b.gris.budget.v1.RegionShare\"n\n\x0bRegionShare\x12\x0e\n\x06region\x18\x01 \x01(\t\x12\"\n\x04held\x18\x02 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12+\n\x07\x65nds_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp*>\n\x04Mode\x12\x14\n\x10MODE_UNSPECIFIED\x10\x00\x12\x10\n\x0cMODE_ENFORCE\x10\x01\x12\x0e\n\nMODE_TRACK\x10\x02\x32\xdf\x03\n\rBudgetService\x12V\n\x0b\x43heckBudget\x12\".gris.budget.v1.CheckBudgetRequest\x1a#.gris.budget.v1.CheckBudgetResponse\x12\\\n\rReserveBudget\x12$.gris.budget.v1.ReserveBudgetRequest\x1a%.gris.budget.v1.ReserveBudgetResponse\x12Y\n\x0cUpdateBudget\x12#.gris.budget.v1.UpdateBudgetRequest\x1a$.gris.budget.v1.UpdateBudgetResponse\x12k\n\x12ReleaseReservation\x12).gris.budget.v1.ReleaseReservationRequest\x1a*.gris.budget.v1.ReleaseReservationResponse\x12P\n\tGetBudget\x12 .gris.budget.v1.GetBudgetRequest\x1a!.gris.budget.v1.GetBudgetResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bgris/budget/v1/budget.proto\x12\x0egris.budget.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19gris/common/v1/cost.proto\"\x17\n\x07\x41\x63\x63ount\x12\x0c\n\x04path\x18\x01 \x03(\t\"\xf4\x03\n\x05Level\x12\x0c\n\x04path\x18\x01 \x03(\t\x12#\n\x05limit\x18\x02 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12#\n\x05spent\x18\x03 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12&\n\x08reserved\x18\x04 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12\'\n\tremaining\x18\x05 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12\"\n\x04mode\x18\x06 \x01(\x0e\x32\x14.gris.budget.v1.Mode\x12\x30\n\x0cwindow_start\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nwindow_end\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nworst_case\x18\t \x01(\x08\x12\x19\n\x11policy_statements\x18\n \x03(\t\x12\x12\n\nover_limit\x18\x0b \x01(\x08\x12\x19\n\x11previous_currency\x18\x0c \x01(\x08\x12+\n\rlargest_limit\x18\r \x01(\x0b\x32\x14.gris.common.v1.Cost\x12\x31\n\x13remaining_of_blocks\x18\x0f \x03(\x0b\x32\x14.gris.common.v1.Cost\"\x7f\n\tShortfall\x12\x0c\n\x04path\x18\x01 \x03(\t\x12\x0c\n\x04unit\x18\x02 \x01(\t\x12\x11\n\trequested\x18\x03 \x01(\x03\x12\x11\n\tremaining\x18\x04 \x01(\x03\x12\x30\n\x0crefreshes_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"b\n\x12\x43heckBudgetRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12\"\n\x04\x63ost\x18\x02 \x01(\x0b\x32\x14.gris.common.v1.Cost\"y\n\x13\x43heckBudgetResponse\x12\x0f\n\x07\x61llowed\x18\x01 \x01(\x08\x12-\n\nshortfalls\x18\x02 \x03(\x0b\x32\x19.gris.budget.v1.Shortfall\x12\x14\n\x0c\x63losed_level\x18\x03 \x03(\t\x12\x0c\n\x04held\x18\x04 \x01(\x08\"\xb6\x01\n\x14ReserveBudgetRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12&\n\x08max_cost\x18\x02 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12\x10\n\x08query_id\x18\x03 \x01(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\t\x12&\n\x03ttl\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\"\xab\x01\n\x15ReserveBudgetResponse\x12\x16\n\x0ereservation_id\x18\x01 \x01(\t\x12\"\n\x04held\x18\x02 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12.\n\nexpires_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x14\n\x0c\x61lready_paid\x18\x04 \x01(\x08\x12\x10\n\x08replayed\x18\x05 \x01(\x08\"\xe6\x01\n\x13UpdateBudgetRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12\"\n\x04\x63ost\x18\x02 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12\x16\n\x0ereservation_id\x18\x04 \x01(\t\x12\x12\n\nrelease_id\x18\x05 \x01(\t\x12\x15\n\rcharge_ticket\x18\x06 \x01(\x0c\x12\x10\n\x08query_id\x18\x07 \x01(\t\x12\x18\n\x10policy_statement\x18\x08 \x01(\t\"\x8c\x01\n\x14UpdateBudgetResponse\x12%\n\x07\x63harged\x18\x01 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12\x14\n\x0c\x61lready_paid\x18\x02 \x01(\x08\x12\x10\n\x08replayed\x18\x03 \x01(\x08\x12%\n\x06levels\x18\x04 \x03(\x0b\x32\x15.gris.budget.v1.Level\"q\n\x19ReleaseReservationRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12\x16\n\x0ereservation_id\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"V\n\x1aReleaseReservationResponse\x12&\n\x08returned\x18\x01 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12\x10\n\x08replayed\x18\x02 \x01(\x08\"\xa0\x01\n\x10GetBudgetRequest\x12(\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x17.gris.budget.v1.Account\x12\x1e\n\x16with_policy_statements\x18\x02 \x01(\x08\x12\x1a\n\x12with_region_shares\x18\x03 \x01(\x08\x12\x0e\n\x06\x62locks\x18\x04 \x03(\t\x12\x16\n\x0ewithout_levels\x18\x05 \x01(\x08\"\xc8\x02\n\x11GetBudgetResponse\x12%\n\x06levels\x18\x01 \x03(\x0b\x32\x15.gris.budget.v1.Level\x12\x0f\n\x07unit_id\x18\x02 \x01(\t\x12\x14\n\x0cnext_unit_id\x18\x03 \x01(\t\x12\x37\n\x13next_unit_begins_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\x0b\x63lock_ahead\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x14\n\x0c\x63losed_level\x18\x06 \x03(\t\x12\x32\n\rregion_shares\x18\x07 \x03(\x0b\x32\x1b.gris.budget.v1.RegionShare\x12\x32\n\rlapsed_shares\x18\x08 \x03(\x0b\x32\x1b.gris.budget.v1.RegionShare\"n\n\x0bRegionShare\x12\x0e\n\x06region\x18\x01 \x01(\t\x12\"\n\x04held\x18\x02 \x01(\x0b\x32\x14.gris.common.v1.Cost\x12+\n\x07\x65nds_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp*>\n\x04Mode\x12\x14\n\x10MODE_UNSPECIFIED\x10\x00\x12\x10\n\x0cMODE_ENFORCE\x10\x01\x12\x0e\n\nMODE_TRACK\x10\x02\x32\xdf\x03\n\rBudgetService\x12V\n\x0b\x43heckBudget\x12\".gris.budget.v1.CheckBudgetRequest\x1a#.gris.budget.v1.CheckBudgetResponse\x12\\\n\rReserveBudget\x12$.gris.budget.v1.ReserveBudgetRequest\x1a%.gris.budget.v1.ReserveBudgetResponse\x12Y\n\x0cUpdateBudget\x12#.gris.budget.v1.UpdateBudgetRequest\x1a$.gris.budget.v1.UpdateBudgetResponse\x12k\n\x12ReleaseReservation\x12).gris.budget.v1.ReleaseReservationRequest\x1a*.gris.budget.v1.ReleaseReservationResponse\x12P\n\tGetBudget\x12 .gris.budget.v1.GetBudgetRequest\x1a!.gris.budget.v1.GetBudgetResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'gris_api.budget.v1.budget_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_MODE']._serialized_start=2589
-  _globals['_MODE']._serialized_end=2651
+  _globals['_MODE']._serialized_start=2563
+  _globals['_MODE']._serialized_end=2625
   _globals['_ACCOUNT']._serialized_start=139
   _globals['_ACCOUNT']._serialized_end=162
   _globals['_LEVEL']._serialized_start=165
-  _globals['_LEVEL']._serialized_end=691
-  _globals['_SHORTFALL']._serialized_start=693
-  _globals['_SHORTFALL']._serialized_end=820
-  _globals['_CHECKBUDGETREQUEST']._serialized_start=822
-  _globals['_CHECKBUDGETREQUEST']._serialized_end=920
-  _globals['_CHECKBUDGETRESPONSE']._serialized_start=922
-  _globals['_CHECKBUDGETRESPONSE']._serialized_end=1043
-  _globals['_RESERVEBUDGETREQUEST']._serialized_start=1046
-  _globals['_RESERVEBUDGETREQUEST']._serialized_end=1228
-  _globals['_RESERVEBUDGETRESPONSE']._serialized_start=1231
-  _globals['_RESERVEBUDGETRESPONSE']._serialized_end=1402
-  _globals['_UPDATEBUDGETREQUEST']._serialized_start=1405
-  _globals['_UPDATEBUDGETREQUEST']._serialized_end=1635
-  _globals['_UPDATEBUDGETRESPONSE']._serialized_start=1638
-  _globals['_UPDATEBUDGETRESPONSE']._serialized_end=1778
-  _globals['_RELEASERESERVATIONREQUEST']._serialized_start=1780
-  _globals['_RELEASERESERVATIONREQUEST']._serialized_end=1893
-  _globals['_RELEASERESERVATIONRESPONSE']._serialized_start=1895
-  _globals['_RELEASERESERVATIONRESPONSE']._serialized_end=1981
-  _globals['_GETBUDGETREQUEST']._serialized_start=1984
-  _globals['_GETBUDGETREQUEST']._serialized_end=2144
-  _globals['_GETBUDGETRESPONSE']._serialized_start=2147
-  _globals['_GETBUDGETRESPONSE']._serialized_end=2475
-  _globals['_REGIONSHARE']._serialized_start=2477
-  _globals['_REGIONSHARE']._serialized_end=2587
-  _globals['_BUDGETSERVICE']._serialized_start=2654
-  _globals['_BUDGETSERVICE']._serialized_end=3133
+  _globals['_LEVEL']._serialized_end=665
+  _globals['_SHORTFALL']._serialized_start=667
+  _globals['_SHORTFALL']._serialized_end=794
+  _globals['_CHECKBUDGETREQUEST']._serialized_start=796
+  _globals['_CHECKBUDGETREQUEST']._serialized_end=894
+  _globals['_CHECKBUDGETRESPONSE']._serialized_start=896
+  _globals['_CHECKBUDGETRESPONSE']._serialized_end=1017
+  _globals['_RESERVEBUDGETREQUEST']._serialized_start=1020
+  _globals['_RESERVEBUDGETREQUEST']._serialized_end=1202
+  _globals['_RESERVEBUDGETRESPONSE']._serialized_start=1205
+  _globals['_RESERVEBUDGETRESPONSE']._serialized_end=1376
+  _globals['_UPDATEBUDGETREQUEST']._serialized_start=1379
+  _globals['_UPDATEBUDGETREQUEST']._serialized_end=1609
+  _globals['_UPDATEBUDGETRESPONSE']._serialized_start=1612
+  _globals['_UPDATEBUDGETRESPONSE']._serialized_end=1752
+  _globals['_RELEASERESERVATIONREQUEST']._serialized_start=1754
+  _globals['_RELEASERESERVATIONREQUEST']._serialized_end=1867
+  _globals['_RELEASERESERVATIONRESPONSE']._serialized_start=1869
+  _globals['_RELEASERESERVATIONRESPONSE']._serialized_end=1955
+  _globals['_GETBUDGETREQUEST']._serialized_start=1958
+  _globals['_GETBUDGETREQUEST']._serialized_end=2118
+  _globals['_GETBUDGETRESPONSE']._serialized_start=2121
+  _globals['_GETBUDGETRESPONSE']._serialized_end=2449
+  _globals['_REGIONSHARE']._serialized_start=2451
+  _globals['_REGIONSHARE']._serialized_end=2561
+  _globals['_BUDGETSERVICE']._serialized_start=2628
+  _globals['_BUDGETSERVICE']._serialized_end=3107
 # @@protoc_insertion_point(module_scope)

@@ -26,7 +26,7 @@ class Account(_message.Message):
     def __init__(self, path: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Level(_message.Message):
-    __slots__ = ("path", "limit", "spent", "reserved", "remaining", "mode", "window_start", "window_end", "worst_case", "policy_statements", "over_limit", "previous_currency", "largest_limit", "unlimited_before", "remaining_of_blocks")
+    __slots__ = ("path", "limit", "spent", "reserved", "remaining", "mode", "window_start", "window_end", "worst_case", "policy_statements", "over_limit", "previous_currency", "largest_limit", "remaining_of_blocks")
     PATH_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     SPENT_FIELD_NUMBER: _ClassVar[int]
@@ -40,7 +40,6 @@ class Level(_message.Message):
     OVER_LIMIT_FIELD_NUMBER: _ClassVar[int]
     PREVIOUS_CURRENCY_FIELD_NUMBER: _ClassVar[int]
     LARGEST_LIMIT_FIELD_NUMBER: _ClassVar[int]
-    UNLIMITED_BEFORE_FIELD_NUMBER: _ClassVar[int]
     REMAINING_OF_BLOCKS_FIELD_NUMBER: _ClassVar[int]
     path: _containers.RepeatedScalarFieldContainer[str]
     limit: _cost_pb2.Cost
@@ -55,9 +54,8 @@ class Level(_message.Message):
     over_limit: bool
     previous_currency: bool
     largest_limit: _cost_pb2.Cost
-    unlimited_before: bool
     remaining_of_blocks: _containers.RepeatedCompositeFieldContainer[_cost_pb2.Cost]
-    def __init__(self, path: _Optional[_Iterable[str]] = ..., limit: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., spent: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., reserved: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., remaining: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., mode: _Optional[_Union[Mode, str]] = ..., window_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., window_end: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., worst_case: bool = ..., policy_statements: _Optional[_Iterable[str]] = ..., over_limit: bool = ..., previous_currency: bool = ..., largest_limit: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., unlimited_before: bool = ..., remaining_of_blocks: _Optional[_Iterable[_Union[_cost_pb2.Cost, _Mapping]]] = ...) -> None: ...
+    def __init__(self, path: _Optional[_Iterable[str]] = ..., limit: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., spent: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., reserved: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., remaining: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., mode: _Optional[_Union[Mode, str]] = ..., window_start: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., window_end: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., worst_case: bool = ..., policy_statements: _Optional[_Iterable[str]] = ..., over_limit: bool = ..., previous_currency: bool = ..., largest_limit: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., remaining_of_blocks: _Optional[_Iterable[_Union[_cost_pb2.Cost, _Mapping]]] = ...) -> None: ...
 
 class Shortfall(_message.Message):
     __slots__ = ("path", "unit", "requested", "remaining", "refreshes_at")
