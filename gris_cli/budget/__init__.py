@@ -5,7 +5,6 @@ from __future__ import annotations
 import typer
 
 from gris_cli.budget.backup import backup
-from gris_cli.budget.charges import charges
 from gris_cli.budget.close import close
 from gris_cli.budget.journal import journal
 from gris_cli.budget.new_currency import new_currency
@@ -25,6 +24,6 @@ app = typer.Typer(
 )
 for each in (
     *(show, set_limit, new_currency, resume_clock, refund, close, reopen),
-    *(seal, backup, charges, journal, usage, verify, status, ticket_key),
+    *(seal, backup, journal, usage, verify, status, ticket_key),
 ):
     app.command()(each)

@@ -174,7 +174,6 @@ _FLAGS = {
     "release_id": "--release",
     "start_time": "--from, --since",
     "end_time": "--to",
-    "after": "--from",
 }
 # What a service says that it got, where it does not say what stands there.
 _LENGTHS = re.compile(r"; got \d+ (?:characters(?:, \d+ bytes)?|entry|entries)$")

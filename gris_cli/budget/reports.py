@@ -128,9 +128,9 @@ def _lasting(levels: Sequence[Level], charges: Sequence[admin_pb2.ChargeEntry]) 
     return questions_left(levels, _cost(charges), together=len(charges))
 
 
-def charges_sheet(charges: Sequence[admin_pb2.ChargeEntry], *, is_whole: bool) -> Sheet:
-    """Return charges, oldest first; with the blocks that alone have paid, if some have."""
-    has_blocks = any(each.cost.blocks for each in charges)
+def journal_sheet(entries: Sequence[admin_pb2.ChargeEntry]) -> Sheet:
+    """Return entries, oldest first; with the blocks that alone have paid, if some have."""
+    has_blocks = any(each.cost.blocks for each in entries)
     rows = [
         (
             format_timestamp(each.time), "/".join(each.account.path), each.cost.information, each.cost.calls,
@@ -138,7 +138,7 @@ def charges_sheet(charges: Sequence[admin_pb2.ChargeEntry], *, is_whole: bool) -
             each.shared_cost.information if each.HasField("shared_cost") else None,
             each.actor, _change_text(each), each.reason, *([" ".join(each.cost.blocks)] if has_blocks else ()),
         )
-        for each in charges
+        for each in entries
     ]  # fmt: skip
     columns = (
         _text("time", "time (UTC)"), _text("account", "account"), Column("information", "information"),
@@ -148,13 +148,12 @@ def charges_sheet(charges: Sequence[admin_pb2.ChargeEntry], *, is_whole: bool) -
         _text("reason", "reason"),
         *((_text("blocks", "blocks"),) if has_blocks else ()),
     )  # fmt: skip
-    more = () if is_whole else (("", "there are more: --most takes more, --from begins later"),)
-    return Sheet(columns, rows, more)
+    return Sheet(columns, rows)
 
 
 def entry_facts(entry: admin_pb2.ChargeEntry) -> dict[str, Any]:
-    """Return an entry of the journal by itself: where it stands, and what `charges_sheet` says of it."""
-    (row,) = sheet_rows(charges_sheet([entry], is_whole=True))
+    """Return an entry of the journal by itself: where it stands, and what `journal_sheet` says of it."""
+    (row,) = sheet_rows(journal_sheet([entry]))
     return {"position": entry.position, **row}
 
 

@@ -56,7 +56,7 @@ def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[s
 @pytest.mark.usefixtures("starts_processes")
 @pytest.mark.parametrize(
     ("words", "expected"),
-    [("gris rem", "remaining"), ("gris budget cha", "charges"), ("gris ask --pinot-b", "--pinot-broker")],
+    [("gris rem", "remaining"), ("gris budget jou", "journal"), ("gris ask --pinot-b", "--pinot-broker")],
 )
 def test_a_shell_completes_commands_and_options(words: str, expected: str) -> None:
     """By the script that `gris --show-completion` prints."""

@@ -8,7 +8,7 @@ import shutil
 import pytest
 from gris_api.budget.v1 import admin_pb2
 
-from gris_cli.budget.reports import charges_sheet
+from gris_cli.budget.reports import journal_sheet
 from gris_cli.sheets import print_sheets
 from gris_data.sheets import Column, Sheet
 
@@ -43,7 +43,7 @@ def test_what_is_to_be_copied_is_in_one_line(
     lines = capsys.readouterr().out.splitlines()
     assert sum(DIGEST in line for line in lines) == 1
     assert "1234567" in "".join("".join(lines).split()) or columns == 10
-    print_sheets({"charges": charges_sheet([CHARGE], is_whole=True)}, as_json=False)
+    print_sheets({"journal": journal_sheet([CHARGE])}, as_json=False)
     lines = capsys.readouterr().out.splitlines()
     assert (1, 1) == tuple(sum(each in line for line in lines) for each in (ID, RELEASE))
 
@@ -58,5 +58,5 @@ def test_what_fits_is_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     head, _, first, *_ = capsys.readouterr().out.splitlines()
     assert ["id", "a", "b", "c"] == [each.strip() for each in head.split("┃")]
     assert ID == first.split("│")[0].strip()
-    print_sheets({"charges": charges_sheet([], is_whole=True)}, as_json=False)
+    print_sheets({"journal": journal_sheet([])}, as_json=False)
     assert "request" in capsys.readouterr().out
