@@ -9,7 +9,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from research.accounting.adaptive import UpperTable, lower_tables, upper_tables
+from research.accounting.adaptive import (
+    GAUSSIAN_RESOLUTION,
+    RESOLUTION,
+    UpperTable,
+    lower_tables,
+    upper_tables,
+)
 from research.accounting.certificate import BITS, MAX_RANGE, Certificate, Whole, margin_of
 
 # Whole numbers for each unit: what is rounded in the check of one.
@@ -45,7 +51,9 @@ def budget_epsilon(
         ValueError: Not 0 < epsilon_per <= 10, or not 0 < slack < 1.
         CertificateError: A table is too small somewhere.
     """
-    above, below = upper_tables(epsilon_per, gaussian=gaussian), lower_tables(epsilon_per, gaussian=gaussian)
+    points = GAUSSIAN_RESOLUTION if gaussian else RESOLUTION
+    above = upper_tables(epsilon_per, resolution=points, gaussian=gaussian)
+    below = lower_tables(epsilon_per, resolution=points, gaussian=gaussian)
     table, least = next(above), next(below)
     check = StepCheck.of(epsilon_per, table)
     if check is not None:
