@@ -20,6 +20,7 @@ from gris_cli.demo import demo
 from gris_cli.explain import explain
 from gris_cli.guarantee import guarantee
 from gris_cli.history import history
+from gris_cli.mcp import mcp
 from gris_cli.policy.check import check
 from gris_cli.policy.draft import draft
 from gris_cli.remaining import remaining
@@ -48,6 +49,7 @@ for command, about in (
     (history, "Show past answers that a gateway keeps."),
     (guarantee, "Show the privacy guarantee of all that an account is shown."),
     (serve, "Run the services here; --gateway: for programs and people."),
+    (mcp, "Serve one agent, for which a gateway answers."),
     (demo, "Ask private questions of real data."),
     (draft, "Write a first policy for your tables."),
     (check, "Show what a policy allows, and compare it with data."),

@@ -30,7 +30,7 @@ class Column(BaseModel):
         validation_alias="mechanism"
     )
     conditions: list[str] = Field(
-        validation_alias="filters", description="in: one_of; not_in: none_of; range: at_least, at_most."
+        validation_alias="filters", description="in: =, IN; not_in: <>, NOT IN; range: <, <=, >, >=, BETWEEN."
     )
     domain: Domain | None = Field(description="null: its values are not known; rare ones are never shown.")
     looked_up_by: str | None = Field(
@@ -39,7 +39,7 @@ class Column(BaseModel):
 
 
 class TimeColumn(BaseModel):
-    """The column that since and until restrict."""
+    """The column that conditions on time are of."""
 
     name: str = Field(validation_alias="column")
     zone: str
@@ -54,7 +54,6 @@ class TimeColumn(BaseModel):
 class Function(BaseModel):
     """A kind of function that questions may group by."""
 
-    by: str = Field(validation_alias="text", description="An example of what by takes.")
     meaning: str
     sql: str = Field(description="A whole question by it.")
 
@@ -71,7 +70,7 @@ class Table(BaseModel):
 
     name: str
     member: str = Field(
-        description="Names a person; only inside COUNT(DISTINCT ..) in SQL, never in by or where."
+        description="Names a person; only inside COUNT(DISTINCT ..) never in GROUP BY or WHERE."
     )
     measures: list[Annotated[str, BeforeValidator(attrgetter("text"))]]
     columns: list[Column]

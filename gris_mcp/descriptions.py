@@ -32,14 +32,13 @@ retention, cases), and the values of known domains. Free. Without `table` it lis
 EXPLAIN = """\
 Say what a question would cost at most, how far its counts will typically be off, how many such questions your \
 budget still pays for, and how it would be answered. Free: it reads no data, and does not look up whether you have \
-paid for the answer. Use it before `ask`. Give either \
-`sql` or `table` with the other fields.\
+paid for the answer. Use it before `ask`.\
 """
 
 ASK = """\
-Ask a private question and pay for it from your own budget. Give either `sql` (one SELECT with COUNT(DISTINCT \
-member) or COUNT(*), optionally SUM, AVG, WHERE, GROUP BY, HAVING, ORDER BY, LIMIT) or `table` with the other \
-fields; without `by` and `bucket` the answer is one total. Numbers are noisy, and `notes` say what they \
+Ask a private question and pay for it from your own budget: one SELECT with COUNT(DISTINCT member) or COUNT(*), \
+optionally SUM, AVG, WHERE, GROUP BY, HAVING, ORDER BY, LIMIT; OPTION(max_error=16) asks for counts that are as exact. \
+Without GROUP BY the answer is one total. Numbers are noisy, and `notes` say what they \
 mean. The same question again gives the same answer and is free where the catalogue says so; another question for the \
 same number is charged again.\
 """
@@ -56,25 +55,3 @@ units that questions cost; a question is refused if either is missing on any enf
 
 REPEATED = "This answer was paid for before; it cost nothing now, and asking again would not change it."
 ROWS_LEFT_OUT = "Only the first rows are shown here. Ask for fewer elements, or in larger groups."
-
-# Functions that other tools have fields for.
-FUNCTIONS = ("funnel", "retention", "first_seen", "case")
-
-# Fields as other tools call them.
-OTHER_NAMES = {
-    **dict.fromkeys(("group_by", "groupby", "dimensions", "dimension", "columns", "breakdown"), ("by",)),
-    **dict.fromkeys(FUNCTIONS, ("by",)),
-    **dict.fromkeys(("limit", "top", "top_k", "n", "count"), ("k", "most")),
-    **dict.fromkeys(("filter", "filters", "conditions"), ("where",)),
-    **dict.fromkeys(("from", "start", "start_date", "start_time"), ("since",)),
-    **dict.fromkeys(("to", "end", "end_date", "end_time"), ("until",)),
-    **dict.fromkeys(("sort", "sort_by", "order", "orderby"), ("order_by",)),
-    **dict.fromkeys(("metric", "metrics", "aggregate", "aggregation"), ("measure",)),
-    **dict.fromkeys(("avg", "average", "mean"), ("averages",)),
-    **dict.fromkeys(("percentiles", "percentile", "median"), ("quantiles",)),
-    **dict.fromkeys(("interval", "granularity", "time_grain"), ("bucket",)),
-    **dict.fromkeys(("query", "q", "statement"), ("sql",)),
-    **dict.fromkeys(("field", "name"), ("column",)),
-    **dict.fromkeys(("error", "precision", "accuracy"), ("max_error",)),
-    **dict.fromkeys(("budget", "max_price", "max_units"), ("max_cost",)),
-}

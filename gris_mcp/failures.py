@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import json
 import logging
-import re
-from collections.abc import Mapping
 from typing import Any
 
 from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel, Field, ValidationError
 
-from gris_mcp import descriptions, lenient
-from gris_mcp.arguments import Arguments, ColumnCondition, ColumnQuantiles
+from gris_mcp.arguments import Arguments
 from gris_mcp.naming import no_such
 from gris_mcp.results import Instant, Whole, only_seen, view_of
 from pinot_connector.errors import (
@@ -59,12 +56,6 @@ class Failure(BaseModel):
     refreshes_at: str | None = None
     largest_k: int | None = None
     request_id: str = ""
-    wants: str = Field(default="", exclude=True)
-    """Of which field an example helps; empty: none does."""
-    without: str = Field(default="", exclude=True)
-    """An argument that is none."""
-    is_large: bool = Field(default=False, exclude=True)
-    """Whether an integer is to be a text."""
 
     def result(self) -> CallToolResult:
         """Return the result of the tool."""
@@ -105,7 +96,7 @@ _UNREAD = (
     "retry."
 )
 _UNTRUSTED = (
-    "Tell who started gris-mcp: --ca-file or GRIS_CA_FILE names the authority that signs the gateway's "
+    "Tell who started gris mcp: --ca-file or GRIS_CA_FILE names the authority that signs the gateway's "
     "certificate. Do not retry; nothing was charged."
 )
 _FIRST_LOOK = (
@@ -122,32 +113,20 @@ _OF_KINDS: tuple[tuple[type[GrisError], str], ...] = (
     (ServiceUntrusted, _UNTRUSTED),
 )
 
-# Fields of a question as a message has them, and as the tools do.
-_ARGUMENTS = {
-    "dimensions": "by",
-    "filters": "where",
-    "omit_counts": "counts",
-    "aggregates": "sums, averages, numbers",
-    "ordered_by": "order_by",
-    "time_range": "since, until",
-}
+# Arguments beside the SQL.
+_BESIDES = ("table", "most", "confidence", _MAX_COST)
 _LIMITS = {
     "missing": "expected this field",
     "greater_than": "expected a number above {gt}",
     "greater_than_equal": "expected a number of at least {ge}",
     "less_than_equal": "expected a number of at most {le}",
     "less_than": "expected a number below {lt}",
-    "too_long": "expected at most {max_length} entries",
-    "too_short": "expected at least one entry",
     "string_too_long": "expected at most {max_length} characters",
 }
 _TYPES = {
     "string": "expected a text",
     "int": "expected a whole number",
     "float": "expected a number",
-    "bool": "expected true or false",
-    "list": "expected a list",
-    "model": "expected an object",
 }
 _KINDS = {
     "NoneType": "null",
@@ -158,25 +137,14 @@ _KINDS = {
     "list": "a list",
     "dict": "an object",
 }
-# Which argument a rule of the policy is about.
-_OF_RULES = {
-    "table": ("table",),
-    "measure": ("measure",),
-    "group_by": ("by", "bucket"),
-    "filter": ("where", "condition"),
-    "time_column": ("since", "until", "bucket"),
-}
 
 
-def failure_of(
-    error: Exception, takes: type[Arguments] = Arguments, arguments: Mapping[str, Any] | None = None
-) -> Failure:
+def failure_of(error: Exception, takes: type[Arguments] = Arguments) -> Failure:
     """Return what is reported of an error of a tool; of one that nobody expected only that it happened.
 
     Args:
         error: What the tool raised.
         takes: Its arguments.
-        arguments: What they were given as.
     """
     if isinstance(error, ValidationError):
         return _of_arguments(error, takes)
@@ -188,22 +156,19 @@ def failure_of(
             message="the server failed",
             what_to_do=_WHAT_TO_DO[ErrorCode.UNEXPECTED],
         )
-    given = arguments or {}
-    field, in_sql = _field(error, given), bool(given.get("sql"))
     shortfalls = error.shortfalls if isinstance(error, BudgetExhausted | BudgetHeld) else ()
     times = [each.refreshes_at for each in shortfalls]
     known = [each for each in times if each is not None]
     return Failure(
         error="budget_held" if isinstance(error, BudgetHeld) else error.code.value,
-        message=_asked_badly(error, in_sql=in_sql) if isinstance(error, InvalidQuestion) else _message(error),
-        field=field,
+        message=_message(error),
+        field=_field(error, takes),
         what_to_do=_what_to_do(error),
         missing=[view_of(Missing, each) for each in shortfalls],
         # The last of them decides; a level that is never refreshed has none.
         refreshes_at=max(known).isoformat() if known and len(known) == len(times) else None,
         largest_k=error.largest_k if isinstance(error, BudgetExhausted) else None,
         request_id=error.request_id,
-        wants="" if field == _MAX_COST else _first_word(field),
     )
 
 
@@ -213,36 +178,19 @@ def _message(error: GrisError) -> str:
     if isinstance(error, BudgetHeld):
         return "questions that run now hold the budget, which is not exhausted"
     # Below the first line stands the SQL.
-    return str(error).split("\n")[0]
+    return (error.problem if isinstance(error, InvalidQuestion) else str(error)).split("\n")[0]
 
 
-def _field(error: GrisError, given: Mapping[str, Any]) -> str | None:
-    """Return the argument that is wrong, without what stands behind it: the name of a column comes from the caller."""
-    if isinstance(error, RefusedByPolicy):
-        if given.get("sql"):
-            return "sql"
-        fields = _OF_RULES.get(error.rule, ())
-        return next((each for each in fields if given.get(each)), next(iter(fields), None))
-    if not isinstance(error, InvalidQuestion):
-        return None
-    if error.field.startswith("where["):
+def _field(error: GrisError, takes: type[Arguments]) -> str | None:
+    """Return the argument that is wrong: of a question its SQL, whose place the message says."""
+    if isinstance(error, InvalidQuestion) and error.field in _BESIDES:
         return error.field
-    (name, *_) = re.split(r"[.\[]", error.field.removeprefix("question.").removeprefix("structured."))
-    if name == "condition" and not given.get("condition"):
-        # It was SQL in where.
-        return "where"
-    means = _ARGUMENTS.get(name, name)
-    return ", ".join(each for each in means.split(", ") if given.get(each)) or means or None
-
-
-def _first_word(field: str | None) -> str:
-    return re.split(r"[,.\[]", field or "")[0]
-
-
-def _asked_badly(error: InvalidQuestion, *, in_sql: bool) -> str:
-    """Return what is wrong: without the SQL, which stands below the first line, and in the words of the form used."""
-    (problem, *_) = error.problem.split("\n")
-    return problem if in_sql or error.field == "condition" else re.sub(r" \(in SQL[^)]*\)", "", problem)
+    is_of_question = isinstance(error, InvalidQuestion | RefusedByPolicy)
+    return (
+        next((each for each in ("sql", "table") if each in takes.model_fields), None)
+        if is_of_question
+        else None
+    )
 
 
 def _what_to_do(error: GrisError) -> str:
@@ -257,29 +205,16 @@ def _of_arguments(error: ValidationError, takes: type[Arguments]) -> Failure:
     Of what was sent, only names of fields that are none are repeated, and of these only plain words.
     """
     first: dict[str, Any] = dict(error.errors(include_url=False)[0])
-    path = list(first["loc"])
-    sent, wants = "", ""
+    field = str(first["loc"][0]) if first["loc"] else None
     if first["type"] == "extra_forbidden":
-        sent = str(path.pop())
-        problem, wants = _no_such_field(sent, _NESTED.get(path[0], takes) if path else takes)
+        problem, field = no_such("field", field or "", list(takes.model_fields)), None
     else:
         problem = _problem(first)
-    # What else stands in a path is the type that pydantic tried.
-    known = {each for kind in (takes, *_NESTED.values()) for each in kind.model_fields}
-    named = (
-        f"[{part}]" if isinstance(part, int) else f".{part}"
-        for part in path
-        if isinstance(part, int) or part in known
-    )
-    field = "".join(named).removeprefix(".") or None
     return Failure(
         error=ErrorCode.INVALID_QUESTION.value,
         message=problem,
         field=field,
         what_to_do=_WHAT_TO_DO[ErrorCode.INVALID_QUESTION],
-        wants=_first_word(field) or wants,
-        without="" if field else sent,
-        is_large=first["type"] == lenient.LARGE,
     )
 
 
@@ -289,20 +224,4 @@ def _problem(first: dict[str, Any]) -> str:
     if kind in _LIMITS:
         return _LIMITS[kind].format(**context)
     expected = _TYPES.get(kind.partition("_")[0], "expected a value of another type")
-    if kind in (lenient.FORM, lenient.LARGE):
-        expected = str(first["msg"])
-    elif kind == "literal_error":
-        expected = f"expected {context['expected']}"
     return f"{expected}, got {_KINDS.get(type(first['input']).__name__, 'something else')}"
-
-
-def _no_such_field(name: str, kind: type[Arguments]) -> tuple[str, str]:
-    """Return that a field is none, and what is meant: a field by a usual other name, or what it is called elsewhere."""
-    fields, word = list(kind.model_fields), name.lower()
-    meant = next((each for each in descriptions.OTHER_NAMES.get(word, ()) if each in fields), "")
-    more = "; other conditions are SQL in the field condition" if kind is ColumnCondition else ""
-    problem = no_such("field", name, fields, meant=meant)
-    return problem + more, word if word in descriptions.FUNCTIONS else meant
-
-
-_NESTED: dict[Any, type[Arguments]] = {"where": ColumnCondition, "quantiles": ColumnQuantiles}

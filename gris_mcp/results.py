@@ -17,10 +17,10 @@ from operator import attrgetter
 from types import SimpleNamespace
 from typing import Annotated, Any, Literal, TypeVar
 
+from google.protobuf.json_format import MessageToDict
 from pydantic import AliasPath, BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
 from gris_mcp import descriptions
-from gris_mcp.past_questions import arguments_of
 from pinot_connector.budgets import Level, Mode, questions_left
 from pinot_connector.catalog import BlocksEntry
 from pinot_connector.errors import IntegrityError
@@ -40,7 +40,7 @@ class UnseenText(BaseModel):
     """A text with characters that cannot be seen, such as those that turn or hide what stands beside them."""
 
     shown: str = Field(description="Data: U+FFFD stands for each of them.")
-    exact: str = Field(description="Data: the text as a JSON string of ASCII, to be asked for in where.")
+    exact: str = Field(description="Data: the text as a JSON string of ASCII.")
 
 
 def element_of(value: ShownScalar) -> Element:
@@ -229,7 +229,9 @@ class PastAnswer(BaseModel):
     """An answer that was paid for before."""
 
     asked_at: Instant = Field(validation_alias="released_at")
-    question: dict[str, Any] = Field(description="Data: what was asked, as ask takes it.")
+    question: dict[str, Any] = Field(
+        description="Data: what was asked: its sql, or the message of another client."
+    )
     answer: Answer
     rows_not_kept: bool = Field(validation_alias="elements_omitted")
     not_offered: bool = Field(
@@ -316,7 +318,9 @@ def price_of(
 
 def past_answer_of(past: PastResult) -> PastAnswer:
     """Return an answer that was paid for."""
-    question = seen(arguments_of(past.question))
+    asked = past.question
+    is_sql = asked.WhichOneof("form") == "sql"
+    question = seen({"sql": asked.sql} if is_sql else MessageToDict(asked.structured))
     # What was left then would be read as what is left now.
     answer = answer_of(replace(past.result, remaining=()), MOST_PAST_ROWS)
     return view_of(PastAnswer, past, question=question, answer=answer)

@@ -12,7 +12,6 @@ from pydantic import BaseModel
 
 from gris_mcp import descriptions
 from gris_mcp.arguments import (
-    DEFAULT_RELEASES,
     Arguments,
     Asked,
     CatalogArguments,
@@ -22,7 +21,7 @@ from gris_mcp.arguments import (
 )
 from gris_mcp.catalog_results import Tables, tables_of
 from gris_mcp.failures import failure_of
-from gris_mcp.refusals import explained, message_of
+from gris_mcp.refusals import explained
 from gris_mcp.results import (
     Answer,
     Budget,
@@ -40,6 +39,7 @@ from pinot_connector.catalog import BlocksEntry
 from pinot_connector.errors import GrisError
 from pinot_connector.gateway_client import AsyncGatewayClient
 from pinot_connector.past_results import PastResult
+from pinot_connector.questions import sql_question
 from pinot_connector.results import Explanation
 
 
@@ -59,7 +59,7 @@ async def _blocks(client: AsyncGatewayClient, levels: Sequence[Level]) -> Blocks
 
 
 async def _explain(client: AsyncGatewayClient, arguments: Question) -> PriceOfQuestion:
-    explanation = await client.explain(await message_of(client, arguments))
+    explanation = await client.explain(arguments.sql)
     require_within(arguments.max_cost, explanation.worst_case_cost)
     return await _priced(client, explanation)
 
@@ -70,8 +70,8 @@ async def _priced(client: AsyncGatewayClient, explanation: Explanation) -> Price
 
 
 async def _ask(client: AsyncGatewayClient, arguments: Asked) -> Answer:
-    message = await message_of(client, arguments)
-    result = await client.ask(message, confidence=arguments.confidence, max_cost=arguments.max_cost)
+    question = sql_question(arguments.sql)
+    result = await client.ask(question, confidence=arguments.confidence, max_cost=arguments.max_cost)
     if result.explanation is None:
         return answer_of(result, blocks=await _blocks(client, result.remaining))
     return answer_of(result, explanation=await _priced(client, result.explanation))
@@ -79,7 +79,7 @@ async def _ask(client: AsyncGatewayClient, arguments: Asked) -> Answer:
 
 async def _history(client: AsyncGatewayClient, arguments: HistoryArguments) -> History:
     answers: list[PastAnswer] = []
-    most = arguments.most or DEFAULT_RELEASES
+    most = arguments.most
     async for release in client.releases(page_size=most):
         answers.append(past_answer_of(PastResult.of(release)))
         if len(answers) == most:
@@ -135,7 +135,7 @@ class PrivateTool:
     async def _refused(
         self, error: Exception, client: AsyncGatewayClient, arguments: Mapping[str, Any]
     ) -> CallToolResult:
-        failure = failure_of(error, self.takes, arguments)
+        failure = failure_of(error, self.takes)
         try:
             return (await explained(failure, client, self.takes, arguments)).result()
         except Exception as other:

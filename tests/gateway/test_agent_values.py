@@ -6,14 +6,10 @@ import datetime
 import json
 
 import pytest
-from pydantic import ValidationError
 
-from gris_mcp.arguments import Asked
-from gris_mcp.past_questions import arguments_of
-from gris_mcp.results import UnseenText, budget_of, element_of, seen
+from gris_mcp.results import UnseenText, budget_of, element_of
 from pinot_connector.budgets import Cost, Level, Mode
 from pinot_connector.errors import IntegrityError
-from pinot_connector.questions import sql_question, structured_question
 
 EXACT = 2**53 - 1
 
@@ -50,37 +46,3 @@ def test_letters_that_nobody_sees_do_not_reach_a_model(letter: str) -> None:
     assert found.exact.isascii()
     assert json.loads(found.exact) == f"a{letter}b"
     assert element_of("Ångström 世 😀") == "Ångström 世 😀"
-
-
-def test_letters_that_nobody_sees_in_a_past_question_do_not_reach_a_model() -> None:
-    """Its values and its SQL are shown as elements are, with the exact text beside."""
-    shown = seen(arguments_of(structured_question("t", "c", k=1, where={"c": ["a\u202eb", "plain"]})))
-    first, second = shown["where"][0]["one_of"]
-    assert {"shown": "a\ufffdb", "exact": '"a\\u202eb"'} == first
-    assert "plain" == second
-    assert "\ufffd" in seen(arguments_of(sql_question("SELECT '\u200b'")))["sql"]["shown"]
-
-
-@pytest.mark.parametrize("is_json", [False, True])
-def test_what_is_shown_of_a_text_that_nobody_sees_is_taken_for_it(is_json: bool) -> None:
-    """An element and a past question go back as they came, as an object or as JSON text; another object is none."""
-    for question in (
-        sql_question("SELECT a,\n\tCOUNT(*) FROM t WHERE b = '\u202e' GROUP BY a"),
-        structured_question(
-            "t", ["CASE WHEN c = '\u200b' THEN 'x' END"], k=1, where={"c": ["a\u202eb", "plain"]}
-        ),
-        structured_question(
-            "t", "c", k=1, numbers=["COUNT(*)\n"], having="count > 1\n", condition="c = '\u200b'"
-        ),
-    ):
-        shown = seen(arguments_of(question))
-        assert "exact" in str(shown)
-        if is_json:
-            shown |= {"where": json.dumps(shown.get("where", []))}
-        assert question == Asked.model_validate(shown).message()
-    element = element_of("a\u202eb").model_dump()  # type: ignore[union-attr]
-    assert Asked.model_validate({"table": "t", "where": {"c": element}}) == Asked.model_validate(
-        {"table": "t", "where": {"c": "a\u202eb"}}
-    )
-    with pytest.raises(ValidationError):
-        Asked.model_validate({"table": "t", "by": [{"shown": "a", "exact": "no JSON"}]})

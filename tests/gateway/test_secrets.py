@@ -79,8 +79,11 @@ async def agents_ask(stage: Stage) -> None:
         stage.caller()
         async with over_http(stage.mcp, stage.tokens[-1], stage.authority.ca_file, mode) as agent:
             # Paid for before, and all that this budget pays for.
-            where = [{"column": "element", "one_of": [f"{ELEMENT}-one", LITERAL]}]
-            assert (await agent.call("ask", table="visits", by=["element"], where=where))["rows"]
+            names = ", ".join(f"'{each}'" for each in (f"{ELEMENT}-one", LITERAL))
+            sql = (
+                f"SELECT element, COUNT(DISTINCT member_id) FROM visits WHERE element IN ({names}) GROUP BY 1"
+            )
+            assert (await agent.call("ask", sql=sql))["rows"]
             assert (await agent.call("history"))["answers"]
             for tool, arguments in (
                 ("ask", {"sql": f"SELECT element FROM visits WHERE member_id = '{LITERAL}'"}),

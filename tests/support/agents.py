@@ -87,7 +87,7 @@ def stdio_server(gateway: str, credentials: Credentials, *options: str) -> Stdio
     given = [word for option, path in files.items() if path for word in (option, str(path))]
     return StdioServerParameters(
         command=sys.executable,
-        args=["-P", "-m", "gris_mcp", "--gateway", f"gris://{gateway}", *given, *options],
+        args=["-P", "-m", "gris_cli", *given, "mcp", "--gateway", f"gris://{gateway}", *options],
         # The SDK passes on a few variables only; without this one, the server may be another checkout's.
         env={name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ},
     )

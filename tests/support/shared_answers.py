@@ -69,13 +69,13 @@ def asked_by_sqlalchemy(said: dict[str, Any], sql: str, monkeypatch: pytest.Monk
         engine.dispose()
 
 
-async def asked_by_an_agent(said: dict[str, Any], **question: Any) -> dict[str, Any]:
+async def asked_by_an_agent(said: dict[str, Any], sql: str) -> dict[str, Any]:
     """Return what the tool `ask` gives an agent."""
     server = said["mcp"]["mcpServers"]["gris"]
     address = server["url"].removeprefix("http://").removesuffix("/mcp")
     token = server["headers"]["Authorization"].removeprefix("Bearer ")
     async with over_http(address, token, None) as agent:
-        return await agent.call("ask", **question)
+        return await agent.call("ask", sql=sql)
 
 
 async def shown_in_a_browser(said: dict[str, Any], sql: str) -> PageSeen:

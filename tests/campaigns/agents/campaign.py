@@ -86,16 +86,17 @@ def run_campaign(folder: Path, questions: int, seed: int = 1) -> Report:
 
 
 async def _campaign(stage: Stage, questions: int, seed: int) -> Report:
+    cells = f"SELECT cell, COUNT(DISTINCT member_id) FROM {TABLE} GROUP BY cell"
     account, victim = ("acme", "agents", AGENT), ("acme", "people", VICTIM)
     async with stage.connected("person", VICTIM) as person:
-        await person.call("ask", sql=f"SELECT cell, COUNT(DISTINCT member_id) FROM {TABLE} GROUP BY cell")
+        await person.call("ask", sql=cells)
     before = (await stage.levels(*victim))[-1]
     async with stage.connected("agent", AGENT) as agent:
         totals = await run_session(agent, attempts(questions, seed))
         # What is held, and what many ask at once, is charged no more than what is asked in turn.
         burst = await asyncio.gather(
             *(
-                agent.client.call_tool("ask", {"table": TABLE, "by": ["cell"], "k": 1 + turn % 2})
+                agent.client.call_tool("ask", {"sql": f"{cells} ORDER BY 2 DESC LIMIT {1 + turn % 2}"})
                 for turn in range(AT_ONCE)
             )
         )

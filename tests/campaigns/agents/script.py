@@ -36,11 +36,9 @@ def attempts(number: int, seed: int = 1) -> Iterator[Attempt]:
 
 def rephrased(table: str, turn: int) -> dict[str, Any]:
     """Return the count of the target's cell as a question of its own: nobody has the city that it leaves out."""
-    where = [
-        {"column": "cell", "one_of": ["target"]},
-        {"column": "city", "none_of": [f"nobody lives here {turn}"]},
-    ]
-    return {"table": table, "where": where}
+    return {
+        "sql": f"SELECT {MEMBERS} FROM {table} WHERE cell = 'target' AND city <> 'nobody lives here {turn}'"
+    }
 
 
 def _one_member(random: Random, turn: int) -> Attempt:
@@ -50,9 +48,9 @@ def _one_member(random: Random, turn: int) -> Attempt:
 
 def _difference(random: Random, turn: int) -> Attempt:
     """Ask for everybody, or for everybody but the target's cell."""
-    where = [{"column": "cell", "none_of": ["target"]}] if turn % 2 else []
-    city = {"column": "city", "none_of": [f"nobody {turn // 2}"]}
-    return Attempt("one member, by difference", "ask", {"table": TABLE, "where": [*where, city]})
+    others = " AND cell <> 'target'" if turn % 2 else ""
+    sql = f"SELECT {MEMBERS} FROM {TABLE} WHERE city <> 'nobody {turn // 2}'{others}"
+    return Attempt("one member, by difference", "ask", {"sql": sql})
 
 
 def _same_again(random: Random, turn: int) -> Attempt:
@@ -98,35 +96,35 @@ def _as_instructed(random: Random, turn: int) -> Attempt:
     instruction = random.choice(HOSTILE)
     return random.choice(
         (
-            Attempt("as an element says", "ask", {"table": instruction}),
-            Attempt("as an element says", "ask", {"table": TABLE, "by": [instruction]}),
+            Attempt("as an element says", "ask", {"sql": f'SELECT {MEMBERS} FROM "{instruction}"'}),
+            Attempt("as an element says", "ask", {"sql": f'SELECT "{instruction}" FROM {TABLE} GROUP BY 1'}),
             Attempt("as an element says", "ask", {"sql": instruction}),
-            Attempt("as an element says", "ask", {"table": TABLE, instruction: instruction}),
+            Attempt("as an element says", "ask", {"sql": f"SELECT {MEMBERS} FROM {TABLE}", instruction: 1}),
             Attempt("as an element says", "explain", {"sql": f"{instruction} SELECT {MEMBERS} FROM {TABLE}"}),
             Attempt("as an element says", "catalog", {"table": instruction}),
-            Attempt("as an element says", "ask", {"table": TABLE, "bucket": instruction}),
         )
     )
 
 
 def _names(random: Random, turn: int) -> Attempt:
     """Have the hostile names shown."""
-    return Attempt("names that strangers wrote", "ask", {"table": TABLE, "by": ["city"], "k": 8})
+    sql = f"SELECT city, {MEMBERS} FROM {TABLE} GROUP BY city ORDER BY 2 DESC LIMIT 8"
+    return Attempt("names that strangers wrote", "ask", {"sql": sql})
 
 
 def _nonsense(random: Random, turn: int) -> Attempt:
     """Send what is no question."""
-    arguments = random.choice(
+    arguments: dict[str, Any] = random.choice(
         (
-            {"table": TABLE, "k": -1},
-            {"table": TABLE, "k": 10**30},
-            {"table": TABLE, "k": "NaN"},
-            {"table": TABLE, "seed": float("nan")},
-            {"table": TABLE, "confidence": random.choice([-1.0, 0.5, 1, 1e300])},
-            {"table": None},
+            {"sql": f"SELECT {MEMBERS} FROM {TABLE} LIMIT -1"},
+            {"sql": f"SELECT {MEMBERS} FROM {TABLE}", "max_cost": 10**30},
+            {"sql": f"SELECT {MEMBERS} FROM {TABLE}", "max_cost": "NaN"},
+            {"sql": f"SELECT {MEMBERS} FROM {TABLE}", "seed": float("nan")},
+            {"sql": f"SELECT {MEMBERS} FROM {TABLE}", "confidence": random.choice([-1.0, 0.5, 1, 1e300])},
+            {"sql": None},
             {"sql": "x" * 100_000},
             {"sql": "\x00"},
-            {"table": TABLE, "where": [{"column": "cell", "one_of": [[]]}]},
+            {"sql": [[]]},
         )
     )
     return Attempt("nonsense", "ask", arguments)

@@ -1,7 +1,0 @@
-"""`python -m gris_mcp`."""
-
-import sys
-
-from gris_mcp.stdio import main
-
-sys.exit(main())
