@@ -35,7 +35,7 @@ def histogram_of_members(path: Path, by: str, member: str) -> NamedHistogram:
     """
     import duckdb  # noqa: PLC0415 - an extra of its own
 
-    from gris_data.reading import TABLE, reading  # noqa: PLC0415
+    from research.lab.reading import TABLE, reading  # noqa: PLC0415
 
     element, person = (duckdb.ColumnExpression(name) for name in (by, member))
     with reading(path, {by: "by", member: "member"}) as connection:
