@@ -73,8 +73,6 @@ class ResultViews:
     def plot(self, *, series: bool | None = None, totals: bool = False, axes: Any = None) -> Any:
         """Draws the counts with their intervals, and where the result ended in bottom its noisy threshold.
 
-        Retention is a table in colours: counts in the first column, and then which part of them comes back.
-
         Args:
             series: True: a line with a band, in the order of the elements; False: ranked bars with error bars; None:
                 a series if the elements are days.

@@ -7,34 +7,16 @@ from collections.abc import Iterable, Sequence
 
 from pinot_connector.explanation_rows import explanation_rows
 from pinot_connector.notebooks.cells import MAX_ROWS, cells, heads, notes, visible
-from pinot_connector.notebooks.pictures import Picture, picture
 from pinot_connector.results import Explanation, PrivateResult
-
-_BAR_WIDTH = "160"
 
 
 def result_html(result: PrivateResult) -> str:
-    """Returns a result as HTML: a picture, rows with intervals, what to know of them, the cost and what is left."""
+    """Returns a result as HTML: rows with intervals, what to know of them, the cost and what is left."""
     if result.explanation is not None:
         return explanation_html(result.explanation)
     shown = result.rows[:MAX_ROWS]
-    drawn = picture(result, width=_BAR_WIDTH)
-    bars = {} if drawn is None else {bar.row: f"{bar.svg} {_text(bar.part)}" for bar in drawn.bars}
-    # A picture is in the table, a row each, or above it.
-    rows = [
-        _line("td", cells(row, result.parameters.decimals), *([_cell(bars.get(place, ""))] if bars else []))
-        for place, row in enumerate(shown)
-    ]
-    head = [*heads(result), ""] if bars else heads(result)
-    return _drawn(drawn) + _table(head, rows) + _paragraphs(notes(result, len(shown)))
-
-
-def _drawn(drawn: Picture | None) -> str:
-    """Returns what is said of a picture, its colours, and a series."""
-    if drawn is None:
-        return ""
-    colours = "".join(f"{colour} {_text(name)} " for name, colour in drawn.legend)
-    return f"<p>{_text(drawn.caption)} {colours}</p>{drawn.series}{drawn.cohorts}"
+    rows = (_line("td", cells(row, result.parameters.decimals)) for row in shown)
+    return _table(heads(result), rows) + _paragraphs(notes(result, len(shown)))
 
 
 def explanation_html(explanation: Explanation) -> str:
@@ -46,12 +28,8 @@ def _table(head: Sequence[str], rows: Iterable[str]) -> str:
     return f"<table><thead>{_line('th', head)}</thead><tbody>{''.join(rows)}</tbody></table>"
 
 
-def _line(kind: str, texts: Iterable[str], *more: str) -> str:
-    return f"<tr>{''.join(f'<{kind}>{_text(text)}</{kind}>' for text in texts)}{''.join(more)}</tr>"
-
-
-def _cell(svg: str) -> str:
-    return f"<td>{svg}</td>"
+def _line(kind: str, texts: Iterable[str]) -> str:
+    return f"<tr>{''.join(f'<{kind}>{_text(text)}</{kind}>' for text in texts)}</tr>"
 
 
 def _paragraphs(lines: Iterable[str]) -> str:

@@ -6,11 +6,8 @@ import datetime
 from typing import Any
 
 import matplotlib.pyplot as plt
-from matplotlib.patches import Rectangle
 
 from pinot_connector.errors import IntegrityError, InvalidQuestion
-from pinot_connector.notebooks.parts import Cohorts, is_retention, parts_of_steps, rows_of_cohorts
-from pinot_connector.notebooks.pictures import names_of, numbers_of
 from pinot_connector.results import PrivateResult, Row
 
 # More bars cannot be read. A total has a second one: what the elements leave of it.
@@ -35,8 +32,6 @@ def plotted(result: PrivateResult, *, series: bool | None, totals: bool, axes: A
     axes = plt.subplots(layout="constrained")[1] if axes is None else axes
     if totals:
         _draw_totals(axes, result)
-    elif is_retention(result):
-        _draw_cohorts(axes, result)
     else:
         draw = _draw_series if series else _draw_bars
         draw(axes, result, counted)
@@ -58,32 +53,12 @@ def _draw_bars(axes: Any, result: PrivateResult, counted: list[Row]) -> None:
     axes.barh(places, counts, color=_COLOUR)
     for place, row in zip(places, rows, strict=True):
         _draw_interval(axes, place, _ends(row))
-    parts = parts_of_steps(result, dict(numbers_of(result, places, 0)))
-    named = (", ".join([*names_of(result, place), *filter(None, [parts.get(place)])]) for place in places)
-    axes.set_yticks(places, list(map(_shown, named)), parse_math=False)
+    axes.set_yticks(places, [_label(row) or "total" for row in rows], parse_math=False)
     axes.invert_yaxis()
     axes.set_xlabel(_counted(result) + _cut(len(rows), len(counted)), parse_math=False)
     if result.bottom is not None:
         _mark_bottom(axes.axvline, result.bottom)
         axes.legend()
-
-
-def _draw_cohorts(axes: Any, result: PrivateResult) -> None:
-    """Draws who comes back as a table in colours, the notebook's own."""
-    rows = rows_of_cohorts(result, range(len(result.rows)))
-    cohorts = Cohorts.of(result, dict(numbers_of(result, rows, 0)))
-    for cell in cohorts.cells():
-        at = (cell.later - 0.5, cell.place - 0.5)
-        axes.add_patch(Rectangle(at, 1, 1, facecolor=_COLOUR, alpha=cell.strength, edgecolor="white"))
-        axes.text(cell.later, cell.place, cell.text, ha="center", va="center", fontsize=7, parse_math=False)
-    last = max((cell.later for cell in cohorts.cells()), default=0)
-    axes.set_xlim(-0.5, last + 0.5)
-    axes.set_ylim(len(cohorts.rows) - 0.5, -0.5)
-    axes.set_xticks(range(last + 1))
-    axes.set_yticks(range(len(cohorts.rows)), list(map(str, cohorts.rows)), parse_math=False)
-    later, counted = _shown(cohorts.titles[1]), _shown(_counted(result))
-    cut = _cut(len(rows), len(result.rows))
-    axes.set_xlabel(f"{later}: {counted}, then parts of them{cut}", parse_math=False)
 
 
 def _draw_totals(axes: Any, result: PrivateResult) -> None:

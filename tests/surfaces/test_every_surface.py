@@ -172,8 +172,8 @@ class Reader:
         return connect_gateway(gateway, credentials=self.credentials, intervals=True)
 
 
-# Where another line begins on a page, or another hint in a picture.
-_BLOCK = re.compile(r"<(?:tr|p|li|div|h2|rect)\b")
+# Where another line begins on a page.
+_BLOCK = re.compile(r"<(?:tr|p|li|div|h2)\b")
 
 
 def _without_tags(source: str) -> str:
