@@ -50,7 +50,9 @@ async def explained(
         return failure
     names = list(tables)
     if named and names and named not in names:
-        failure = failure.model_copy(update={"message": no_such("table", named, names)})
+        # The message of SQL has its place.
+        place = f"{failure.message}; " if failure.field == "sql" else ""
+        failure = failure.model_copy(update={"message": place + no_such("table", named, names)})
     meant = named if named in names else nearest_of(named, names) or "".join(names[:1])
     if issubclass(takes, CatalogArguments):
         return _with_example(failure, {"table": meant}) if meant else failure
