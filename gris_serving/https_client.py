@@ -1,4 +1,4 @@
-"""Fetches small documents by HTTPS from addresses that a configuration pins, and sends forms there.
+"""Fetches small documents by HTTPS from addresses that a configuration pins.
 
 An answer is bounded in size, and in the time that it takes from the TLS handshake to its last byte, however slowly its
 bytes come. Redirects are not followed, and no proxy is used: what answers is the host that the configuration names.
@@ -12,9 +12,9 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
 from gris_serving.reloading_files import SecurityError
@@ -23,8 +23,6 @@ from gris_serving.tls import is_loopback
 REDIRECTS = range(300, 400)
 AGAIN_SECONDS = 0.1
 _JSON = {"Accept": "application/json"}
-_FORM = {"Content-Type": "application/x-www-form-urlencoded"}
-_ANSWERS = (http.client.OK, http.client.BAD_REQUEST, http.client.UNAUTHORIZED)
 
 
 @dataclass(frozen=True)
@@ -33,14 +31,6 @@ class FetchLimits:
 
     seconds: float = 10.0
     most_bytes: int = 256 * 1024
-
-
-@dataclass(frozen=True)
-class SentForm:
-    """A form, encoded, with headers of its own. To refuse it (400 or 401) is an answer as well."""
-
-    body: str = field(repr=False)
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 class FetchError(Exception):
@@ -79,15 +69,15 @@ def trust(ca_file: str | None) -> ssl.SSLContext:
         raise SecurityError(f"{ca_file}: expected PEM certificates") from None
 
 
-def fetch(url: str, context: ssl.SSLContext, limits: FetchLimits, sent: SentForm | None = None) -> bytes:
-    """Return what is at an address that `checked_url` accepts, or what it answers to a form.
+def fetch(url: str, context: ssl.SSLContext, limits: FetchLimits) -> bytes:
+    """Return what is at an address that `checked_url` accepts.
 
     Raises:
         FetchError: `unreachable`, `tls`, `timeout`, `redirect`, `status` (no 200) or `too_large`.
     """
     ends = time.monotonic() + limits.seconds
     try:
-        content = _fetched(urlsplit(url), context, limits, sent)
+        content = _fetched(urlsplit(url), context, limits)
     except (OSError, ValueError, http.client.HTTPException) as error:
         if isinstance(error, TimeoutError) or time.monotonic() >= ends:
             raise FetchError("timeout") from None
@@ -98,7 +88,7 @@ def fetch(url: str, context: ssl.SSLContext, limits: FetchLimits, sent: SentForm
     return content
 
 
-def _fetched(url: SplitResult, context: ssl.SSLContext, limits: FetchLimits, sent: SentForm | None) -> bytes:
+def _fetched(url: SplitResult, context: ssl.SSLContext, limits: FetchLimits) -> bytes:
     with closing(_connection(url, context)) as connection:
         # Where an answer has no length, `connection` lets go of it before the answer is read.
         connected = connection.sock = _connected(connection, url.scheme, context, limits.seconds)
@@ -106,12 +96,9 @@ def _fetched(url: SplitResult, context: ssl.SSLContext, limits: FetchLimits, sen
             if isinstance(connected, ssl.SSLSocket):
                 connected.do_handshake()
             target = (url.path or "/") + (f"?{url.query}" if url.query else "")
-            if sent is None:
-                connection.request("GET", target, headers=_JSON)
-            else:
-                connection.request("POST", target, sent.body, {**_JSON, **_FORM, **sent.headers})
+            connection.request("GET", target, headers=_JSON)
             response = connection.getresponse()
-            if response.status not in ((http.client.OK,) if sent is None else _ANSWERS):
+            if response.status != http.client.OK:
                 raise FetchError("redirect" if response.status in REDIRECTS else "status")
             content = response.read(limits.most_bytes + 1)
             if len(content) > limits.most_bytes:
