@@ -41,7 +41,7 @@ from bench.workloads import MONTHS, WEEKS, WORKLOADS, Asked, Rows, workloads_for
 from dp_service.mechanisms import Currency
 from dp_service.queries.errors import PolicyError
 from dp_service.queries.policy import read_policy
-from gris_data.bound.source import Columns
+from gris_cli.data.bound.source import Columns
 from pinot_connector import PrivateClient
 from pinot_connector.embedded import KEY_FILE, EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine

@@ -124,9 +124,9 @@ def _nobody_reads() -> bool:
 
 
 def _failed(error: Exception, *, as_json: bool) -> int:
+    from gris_cli.data.errors import InputError
     from gris_cli.failures import failure_of, usage_failure
     from gris_cli.printing import print_failure
-    from gris_data.errors import InputError
 
     failure = usage_failure(error) if isinstance(error, (_UsageError, InputError)) else failure_of(error)
     with suppress(BrokenPipeError):

@@ -13,12 +13,12 @@ from gris_api.dp.v1 import question_pb2
 
 from gris_cli.connection_options import credentials, protected_address, remember_account, remember_address
 from gris_cli.currencies import require_currency
+from gris_cli.data.engines import PinotAccess, PinotLoading, duckdb_engine, pinot_engine, spark_engine
+from gris_cli.data.input_files import require_table_file
 from gris_cli.examples import find_examples, locations_of, require_tables, service_files
 from gris_cli.failures import OWNED_LEDGER
 from gris_cli.flags import ConnectionFlags, EngineName
 from gris_cli.inputs import named_by, parts_of
-from gris_data.engines import PinotAccess, PinotLoading, duckdb_engine, pinot_engine, spark_engine
-from gris_data.input_files import require_table_file
 from pinot_connector.audiences import Audience, asked_as
 from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Level

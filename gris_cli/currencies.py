@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from gris_data.errors import InputError
+from gris_cli.data.errors import InputError
 
 if TYPE_CHECKING:
     from dp_service.queries.currency import Currency
@@ -36,7 +36,7 @@ def require_currency(policy: Path, directory: Path) -> None:
             policy has faults.
     """
     from budget_service.stores.sqlite.file import currencies_in
-    from gris_data.policies import policy_of
+    from gris_cli.data.policies import policy_of
 
     currency = policy_of(policy).currency
     known = _read(directory / FILE)
@@ -101,6 +101,6 @@ def _read(path: Path) -> dict[str, dict[str, str]]:
 
 
 def _write(path: Path, known: dict[str, dict[str, str]]) -> None:
-    from gris_data.private_files import replace
+    from gris_cli.data.private_files import replace
 
     replace(path, json.dumps(known, indent=1) + "\n")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from gris_cli.data.input_files import require_file
 from gris_cli.inputs import named_by
-from gris_data.input_files import require_file
 
 if TYPE_CHECKING:
     pass
@@ -123,7 +123,7 @@ def require_tables(policy: Path, tables: Collection[str]) -> None:
     Raises:
         typer.BadParameter: The policy has faults, or does not list a table; the message names the table.
     """
-    from gris_data.policies import policy_of
+    from gris_cli.data.policies import policy_of
 
     if not tables:
         return

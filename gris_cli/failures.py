@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gris_cli.connection_options import address_of, named_account
+from gris_cli.data.errors import InputError
 from gris_cli.inputs import shown
-from gris_data.errors import InputError
 from pinot_connector.errors import (
     AccountUnknown,
     BudgetExhausted,

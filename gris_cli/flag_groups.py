@@ -14,7 +14,7 @@ from typing import Annotated, Any, Protocol, TypeVar, get_args, get_origin, get_
 
 import typer
 
-from gris_data.errors import InputError
+from gris_cli.data.errors import InputError
 
 _Value = TypeVar("_Value")
 

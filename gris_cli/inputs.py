@@ -10,7 +10,7 @@ from typing import Any
 
 import typer
 
-from gris_data.errors import InputError
+from gris_cli.data.errors import InputError
 
 MOST_CHARACTERS = 100
 _LARGE_EXPONENT = re.compile(r"[eE][+-]?0*[1-9][0-9_]{2}")

@@ -57,10 +57,10 @@ def require_kept(policy: Path, tables: dict[str, Path]) -> None:
     """Refuse data that are not as the policy says, or break what it promises of every member."""
     if not tables:
         return
-    from gris_data.errors import InputError
-    from gris_data.policies import policy_of
-    from gris_data.policy.blocks import kept_together
-    from gris_data.policy.data import require_kept
+    from gris_cli.data.errors import InputError
+    from gris_cli.data.policies import policy_of
+    from gris_cli.data.policy.blocks import kept_together
+    from gris_cli.data.policy.data import require_kept
 
     found = policy_of(policy)
     together = kept_together(

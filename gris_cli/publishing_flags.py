@@ -12,7 +12,7 @@ from gris_cli.flag_groups import flag
 from gris_cli.flags import DEFAULT_BUDGET, BudgetFlag
 
 if TYPE_CHECKING:
-    from gris_data.domain.ledger_entry import LedgerAccount
+    from gris_cli.data.domain.ledger_entry import LedgerAccount
 
 TableFlag = Annotated[str, typer.Option(help="The table's name in the policy.")]
 DataVersionFlag = Annotated[
@@ -44,6 +44,6 @@ class PriceFlags:
             raise typer.BadParameter("give either --account, which records the price, or --unrecorded")
         if self.unrecorded:
             return None
-        from gris_data.domain.ledger_entry import LedgerAccount
+        from gris_cli.data.domain.ledger_entry import LedgerAccount
 
         return LedgerAccount(self.budget, tuple(self.account.split("/")), self.key_file)

@@ -179,7 +179,7 @@ def _announce(
 
 
 def _commands(services: EmbeddedServices, files: ServiceFiles, tables: dict[str, Path]) -> _Commands:
-    from gris_data.policies import policy_of
+    from gris_cli.data.policies import policy_of
 
     environment = {
         "GRIS_DP": services.dp_address,

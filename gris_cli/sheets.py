@@ -9,8 +9,8 @@ from typing import Any
 from rich.cells import cell_len
 from rich.table import Table
 
+from gris_cli.data.sheets import Column, Sheet, sheet_rows
 from gris_cli.terminal import grid, print_json, printable, say, show, terminal_width
-from gris_data.sheets import Column, Sheet, sheet_rows
 
 # What a column shrinks to at most: where others are shown whole, and else.
 LEAST_BESIDE_WHOLE = 8

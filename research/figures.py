@@ -22,8 +22,8 @@ from dp_service.accounting.composition import guarantee, guarantee_of_the_theore
 from dp_service.mechanisms import Currency, Histogram, UnkLap
 from dp_service.noise import KeyedNoise, KeyedStream
 from dp_service.partitions import Method
-from gris_data.domain.canonical_pairs import Source
-from gris_data.sheets import Column, Sheet, downwards, plainly, upwards
+from gris_cli.data.domain.canonical_pairs import Source
+from gris_cli.data.sheets import Column, Sheet, downwards, plainly, upwards
 from research.accounting.adaptive import upper_tables
 from research.accounting.checked_steps import budget_epsilon
 from research.accounting.composed import compose_sheet, composed, ratios

@@ -8,10 +8,10 @@ import typer
 
 from gris_cli.bound.flags import BoundedFlags, EngineFlags, SourceFlags
 from gris_cli.bound.query_progress import query_progress
+from gris_cli.data.bound.bounded_copies import Bounded, BoundedCopyRequest
+from gris_cli.data.bound.on_duckdb import bounded_copy
 from gris_cli.inputs import file_errors, named_by
 from gris_cli.terminal import print_json, say
-from gris_data.bound.bounded_copies import Bounded, BoundedCopyRequest
-from gris_data.bound.on_duckdb import bounded_copy
 from pinot_connector.json_values import to_json
 
 TRUE_COUNTS = "These are true counts: for the owner of the data, never for analysts."
@@ -35,7 +35,7 @@ def make_bounded(source: SourceFlags, copy: BoundedFlags, engine: EngineFlags, *
 
 def _made(source: str, out: str, asked: BoundedCopyRequest, url: str | None) -> Bounded:
     if url is not None:
-        from gris_data.bound.on_spark import bounded_copy_on_spark
+        from gris_cli.data.bound.on_spark import bounded_copy_on_spark
 
         return bounded_copy_on_spark(source, out, asked, url)
     if Path(out).suffix != ".parquet":

@@ -12,7 +12,7 @@ from gris_cli.flag_groups import flag, required
 from gris_cli.flags import DEFAULT_SPARK, SparkFlag
 
 if TYPE_CHECKING:
-    from gris_data.bound.source import Columns
+    from gris_cli.data.bound.source import Columns
 
 LARGEST_DELTA_0 = 10**6
 MEMORY = "2GB"
@@ -60,7 +60,7 @@ class SourceFlags:
         Raises:
             typer.BadParameter: Flags that others need are missing.
         """
-        from gris_data.bound.source import Columns
+        from gris_cli.data.bound.source import Columns
 
         if not self.table:
             raise typer.BadParameter("--table: expected a name")

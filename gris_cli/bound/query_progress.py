@@ -10,7 +10,7 @@ import duckdb
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from gris_data.bound.spilling import Work
+from gris_cli.data.bound.spilling import Work
 
 _SECONDS = 0.2
 

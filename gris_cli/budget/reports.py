@@ -10,7 +10,7 @@ from gris_api.budget.v1 import admin_pb2, budget_pb2
 
 from budget_service.server.archives import EMPTIED, CheckedArchive
 from gris_cli.budget.ledger import format_timestamp
-from gris_data.sheets import Column, Sheet, percent, sheet_rows
+from gris_cli.data.sheets import Column, Sheet, percent, sheet_rows
 from pinot_connector.budgets import Cost, Level, levels_of, questions_left
 
 # What is no charge, in the words of people; each charge is called by the end of its name.

@@ -7,7 +7,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gris_data.errors import InputError
+from gris_cli.data.errors import InputError
 
 if TYPE_CHECKING:
     from gris_api.budget.v1 import admin_pb2

@@ -19,8 +19,8 @@ def inspect(
     as_json: bool,
 ) -> None:
     """Show what a domain file holds and what it cost, and check that it is intact."""
+    from gris_cli.data.domain.publishing_flow import inspected
     from gris_cli.domain.reports import print_domain
-    from gris_data.domain.publishing_flow import inspected
 
     made = inspected(file, policy)
     print_domain(made.domain, made.price, made.integrity, as_json=as_json, lists_elements=elements)

@@ -26,7 +26,7 @@ from gris_cli.publishing_flags import DataVersionFlag, PriceFlags, TableFlag
 
 if TYPE_CHECKING:
     from dp_service.partitions import Parameters
-    from gris_data.domain.publishing import Found, Publication
+    from gris_cli.data.domain.publishing import Found, Publication
 
 RHO = Fraction(1, 10)
 DELTA = Fraction(1, 10**9)
@@ -54,10 +54,10 @@ class EngineFlags:
     def discovery(self) -> Callable[[Publication], Found]:
         """Return the function that finds elements."""
         if self.is_spark:
-            from gris_data.domain.on_spark import found_on_spark
+            from gris_cli.data.domain.on_spark import found_on_spark
 
             return partial(found_on_spark, url=self.spark)
-        from gris_data.domain.publishing import found_on_this_machine
+        from gris_cli.data.domain.publishing import found_on_this_machine
 
         return found_on_this_machine
 
@@ -98,10 +98,10 @@ def publish(
     as_json: bool,
 ) -> None:
     """Publish the elements of a column that are safe to name, and record the price for everyone who sees them."""
+    from gris_cli.data.domain.canonical_pairs import Source
+    from gris_cli.data.domain.publishing import Publication
+    from gris_cli.data.domain.publishing_flow import Request, published
     from gris_cli.domain.reports import print_domain
-    from gris_data.domain.canonical_pairs import Source
-    from gris_data.domain.publishing import Publication
-    from gris_data.domain.publishing_flow import Request, published
 
     payer = price.payer()
     path = data if engine.is_spark else Path(data)

@@ -8,8 +8,8 @@ import typer
 
 from dp_service.queries.policy_types import MAXIMUM_DOMAIN_SIZE
 from dp_service.queries.published import DomainFile, plain_value
+from gris_cli.data.sheets import upwards
 from gris_cli.terminal import print_json, printable, say
-from gris_data.sheets import upwards
 from pinot_connector import formats
 from pinot_connector.budgets import Cost
 

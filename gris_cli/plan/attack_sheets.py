@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from gris_cli.data.sheets import Column, Sheet, percent
 from gris_cli.plan.attack_chances import averaging, differencing, unique_member
-from gris_data.sheets import Column, Sheet, percent
 
 
 def attack_sheets(

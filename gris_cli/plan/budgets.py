@@ -16,7 +16,7 @@ from dp_service.accounting.solving import (
     information_for,
     papers_split,
 )
-from gris_data.sheets import Column, Sheet, plainly, upwards
+from gris_cli.data.sheets import Column, Sheet, plainly, upwards
 
 
 @dataclass(frozen=True)

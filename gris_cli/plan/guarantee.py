@@ -41,9 +41,9 @@ def guarantee(
     as_json: bool,
 ) -> None:
     """Show what a budget is worth."""
+    from gris_cli.data.policies import policy_of
     from gris_cli.plan.budgets import Budget, guarantee_sheet
     from gris_cli.sheets import print_sheets
-    from gris_data.policies import policy_of
 
     named = None if policy is None else policy_of(policy)
     if named is not None and (epsilon_per is not None or delta is not None):

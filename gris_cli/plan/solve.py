@@ -43,9 +43,9 @@ def solve(
 ) -> None:
     """Find the largest epsilon_per for a guarantee and a budget; or, with --epsilon-per, the largest budget."""
     from dp_service.accounting.solving import Split, Target, papers_split
+    from gris_cli.data.policies import policy_of
     from gris_cli.plan.budgets import epsilon_per_sheet, units_sheet
     from gris_cli.sheets import print_sheets
-    from gris_data.policies import policy_of
 
     if (call_delta is None) != (slack is None) or (call_delta and not epsilon_per):
         raise typer.BadParameter("--call-delta and --slack are given together, and with --epsilon-per")

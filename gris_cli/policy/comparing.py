@@ -13,16 +13,16 @@ import typer
 from dp_service.queries.policy import Policy
 from dp_service.queries.tables import Table
 from gris_cli.clients import data_files
+from gris_cli.data.engines import PinotAccess, PinotLoading, pinot_engine, spark_engine
+from gris_cli.data.policy.promises import Promise, PromiseReport, counted, require_columns
 from gris_cli.examples import locations_of
 from gris_cli.flags import DEFAULT_SETTLE_SECONDS
 from gris_cli.inputs import named_by
 from gris_cli.policy.flags import DataFlags
-from gris_data.engines import PinotAccess, PinotLoading, pinot_engine, spark_engine
-from gris_data.policy.promises import Promise, PromiseReport, counted, require_columns
 from pinot_connector.errors import EngineRefused
 
 if TYPE_CHECKING:
-    from gris_data.policy.data import DataReport
+    from gris_cli.data.policy.data import DataReport
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def compared_with(policy: Policy, flags: DataFlags, access: PinotAccess) -> Comp
 
 def _require_schemas(policy: Policy, controller: str, access: PinotAccess) -> None:
     """Refuse a policy that says of Pinot's tables what their schemas do not."""
-    from gris_data.policy.on_pinot import faults_of_schemas
+    from gris_cli.data.policy.on_pinot import faults_of_schemas
 
     with named_by("--pinot"):
         faults = list(faults_of_schemas(policy, controller, access))
@@ -97,7 +97,7 @@ def _counted_on_spark(policy: Policy, url: str, named: dict[str, str]) -> list[P
 def _examined(policy: Policy, named: dict[str, str]) -> Iterator[DataReport]:
     if not named:
         return
-    from gris_data.policy.data import examined
+    from gris_cli.data.policy.data import examined
 
     for name, path in data_files(named).items():
         with named_by(f"--data {name}"):
@@ -106,7 +106,7 @@ def _examined(policy: Policy, named: dict[str, str]) -> Iterator[DataReport]:
 
 def _together(policy: Policy, named: dict[str, str]) -> list[PromiseReport]:
     """Return whether members are of one block in all files together, where several say it."""
-    from gris_data.policy.blocks import kept_together
+    from gris_cli.data.policy.blocks import kept_together
 
     found = kept_together(policy, data_files(named))
     return [] if found is None else [PromiseReport("all tables", (found,))]

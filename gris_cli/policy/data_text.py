@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from gris_cli.data.policy.promises import BLOCK, ONE_VALUE, is_size
 from gris_cli.terminal import grid, say, show
-from gris_data.policy.promises import BLOCK, ONE_VALUE, is_size
 from pinot_connector import formats
 
 if TYPE_CHECKING:
-    from gris_data.policy.data import Clipped, DataReport, KeptValues
-    from gris_data.policy.promises import Promise
-    from gris_data.policy.values import Clamped
+    from gris_cli.data.policy.data import Clipped, DataReport, KeptValues
+    from gris_cli.data.policy.promises import Promise
+    from gris_cli.data.policy.values import Clamped
 
 
 def print_data(report: DataReport) -> None:

@@ -13,8 +13,8 @@ from gris_cli.flags import OF_PINOT_FILES, ConnectionFlags
 from gris_cli.inputs import named_by
 
 if TYPE_CHECKING:
-    from gris_data.engines import PinotAccess
-    from gris_data.table_schema import TableSchema
+    from gris_cli.data.engines import PinotAccess
+    from gris_cli.data.table_schema import TableSchema
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class TablesFlags:
             typer.BadParameter: Flags that do not belong together.
             InputError: A table that cannot be read.
         """
-        from gris_data.table_schema import file_schema, pinot_schema
+        from gris_cli.data.table_schema import file_schema, pinot_schema
 
         if bool(self.data) == bool(self.pinot) or bool(self.pinot) != bool(self.table):
             raise typer.BadParameter("give --data [TABLE=]PATH, or --pinot URL with --table NAME")
@@ -71,8 +71,8 @@ def draft(
     if misplaced:
         raise typer.BadParameter(f"--data {misplaced[0]} names a table's file: put --data before it")
     from gris_cli.clients import pinot_access
+    from gris_cli.data.policy.draft_text import draft_text, drafted
     from gris_cli.policy.drafting import print_draft, require_answers, require_files
-    from gris_data.policy.draft_text import draft_text, drafted
 
     require_files(tables.data, as_json=as_json)
     with named_by("--pinot" if tables.pinot else "--data"):
@@ -89,7 +89,7 @@ def _require_sound(text: str) -> None:
     """Refuse a draft that could not be served; names that differ only in case can lead to one."""
     from dp_service.queries.errors import PolicyError
     from dp_service.queries.policy import read_policy
-    from gris_data.errors import InputError
+    from gris_cli.data.errors import InputError
 
     try:
         read_policy(text.encode(), "the draft")

@@ -11,11 +11,11 @@ from typing import Any, NoReturn
 
 import typer
 
+from gris_cli.data.policy.draft import Role
+from gris_cli.data.policy.draft_text import Drafted
 from gris_cli.failures import EXIT_UNEXPECTED
 from gris_cli.inputs import file_errors
 from gris_cli.terminal import print_json, say
-from gris_data.policy.draft import Role
-from gris_data.policy.draft_text import Drafted
 
 
 def print_draft(text: str, drafts: Sequence[Drafted], out: Path | None, *, as_json: bool) -> None:

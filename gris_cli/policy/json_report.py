@@ -18,8 +18,8 @@ from dp_service.terms import ValueType
 from dp_service.values.cells import Grid as PublicGrid
 
 if TYPE_CHECKING:
-    from gris_data.policy.data import DataReport
-    from gris_data.policy.promises import PromiseReport
+    from gris_cli.data.policy.data import DataReport
+    from gris_cli.data.policy.promises import PromiseReport
 
 
 def policy_json(file: PolicyFile, found: Review) -> dict[str, Any]:

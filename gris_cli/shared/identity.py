@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gris_data.errors import InputError
-from gris_data.private_files import private_directory, require_private, write_new
+from gris_cli.data.errors import InputError
+from gris_cli.data.private_files import private_directory, require_private, write_new
 
 if TYPE_CHECKING:
     from cryptography import x509

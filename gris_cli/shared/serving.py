@@ -8,6 +8,7 @@ from pathlib import Path
 
 import typer
 
+from gris_cli.data import private_files
 from gris_cli.examples import ServiceFiles
 from gris_cli.first_question import options_of_a_question
 from gris_cli.local_services import stop_event, until_stopped
@@ -21,7 +22,6 @@ from gris_cli.shared.documents import (
 from gris_cli.shared.identity import Identity, Person, make_identity, remove_ending
 from gris_cli.shared.pasting import Pasted
 from gris_cli.shared.running import SharedProcesses, possible_faces, require_gateway
-from gris_data import private_files
 from pinot_connector.embedded import RELEASES_KEY_FILE, EmbeddedServices, ignored_by_git, secret_key
 
 _YOU = Person("you", "analyst")
@@ -94,7 +94,7 @@ def _port_of(address: str) -> int:
 
 
 def _question(policy: Path, tables: dict[str, Path]) -> str:
-    from gris_data.policies import policy_of
+    from gris_cli.data.policies import policy_of
 
     found = (options_of_a_question(each) for each in policy_of(policy).tables if each.name in tables)
     return next((each for each in found if each), "--sql 'SELECT ..'")

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from dp_service.accounting.bounds import Portion, basic, dong_durfee_rogers, rho_of
 from dp_service.accounting.rounding import rounded_up
 from dp_service.accounting.zcdp import epsilon_of_zcdp
-from gris_data.sheets import Cell, Column, Sheet, upwards
+from gris_cli.data.sheets import Cell, Column, Sheet, upwards
 from research.accounting.adaptive import UpperTable
 from research.accounting.durfee_rogers import durfee_rogers
 from research.accounting.optimal import MAX_BATCH, fixed_batch_epsilon, optimal_composition

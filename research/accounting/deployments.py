@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from dp_service.accounting.composition import Guarantee
-from gris_data.sheets import Column, Sheet, plainly, upwards
+from gris_cli.data.sheets import Column, Sheet, plainly, upwards
 
 
 class Model(StrEnum):

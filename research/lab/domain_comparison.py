@@ -14,9 +14,9 @@ from statistics import fmean
 
 from dp_service.noise.stream import SEED_BYTES, KeyedStream
 from dp_service.partitions import KeyedElementNoise, Method, Parameters, discover
-from gris_data.domain.canonical_pairs import Source
-from gris_data.domain.member_data import Pairs, read_pairs
-from gris_data.sheets import Column, Sheet
+from gris_cli.data.domain.canonical_pairs import Source
+from gris_cli.data.domain.member_data import Pairs, read_pairs
+from gris_cli.data.sheets import Column, Sheet
 
 SALT = b"gris/domain/compare"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from gris_data.sheets import Column, Sheet, percent
+from gris_cli.data.sheets import Column, Sheet, percent
 from research.lab.simulation import CurvePoint, Found
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import duckdb
 
-from gris_data.errors import InputError
+from gris_cli.data.errors import InputError
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import EngineError
 

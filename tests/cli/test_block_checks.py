@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from dp_service.queries.policy import Policy, parse_policy
-from gris_data.policy.blocks import kept_together
-from gris_data.policy.data import examined
-from gris_data.policy.promises import BLOCK, Promise, counted
+from gris_cli.data.policy.blocks import kept_together
+from gris_cli.data.policy.data import examined
+from gris_cli.data.policy.promises import BLOCK, Promise, counted
 from pinot_connector.engines.duckdb import DuckDBEngine
 
 VALUES = ["DE", "FR"]

@@ -24,10 +24,10 @@ import pytest
 
 from dp_service.bounding.order import kept, salt_id, table_salt
 from gris_cli.__main__ import main
-from gris_data.bound.bounded_copies import Bounded, BoundedCopyRequest
-from gris_data.bound.on_duckdb import bounded_copy
-from gris_data.bound.source import Columns
-from gris_data.errors import InputError
+from gris_cli.data.bound.bounded_copies import Bounded, BoundedCopyRequest
+from gris_cli.data.bound.on_duckdb import bounded_copy
+from gris_cli.data.bound.source import Columns
+from gris_cli.data.errors import InputError
 from pinot_connector.engines.bounded_copy import read_bounded_copy
 from tests.support.texts import NOT_UTF8, write_rows, write_times
 from tests.support.zones import unknown_zone

@@ -16,7 +16,7 @@ from dp_service.queries.policy import read_policy
 from dp_service.queries.published import DomainFile
 from examples.published_domain import compare
 from gris_cli.__main__ import main
-from gris_data.domain import ledger_entry
+from gris_cli.data.domain import ledger_entry
 from pinot_connector.budgets import Cost
 from pinot_connector.errors import OutcomeUnknown
 from pinot_connector.rpc_errors import Service as Named

@@ -17,9 +17,9 @@ import pytest
 from dp_service.bounding.order import kept
 from dp_service.partitions.element_noise import element_keys
 from dp_service.terms import ColumnType
-from gris_data.domain.canonical_pairs import Source
-from gris_data.domain.member_data import Pairs, read_pairs
-from gris_data.errors import InputError
+from gris_cli.data.domain.canonical_pairs import Source
+from gris_cli.data.domain.member_data import Pairs, read_pairs
+from gris_cli.data.errors import InputError
 from tests.support.texts import NOT_UTF8, write_rows
 
 SALT = b"salt"

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dp_service.queries.policy import Policy
+from gris_cli.data.policy.data import examined
+from gris_cli.data.policy.promises import counted, require_columns
 from gris_cli.printing import shown_sql
-from gris_data.policy.data import examined
-from gris_data.policy.promises import counted, require_columns
 from pinot_connector.engines.duckdb import DuckDBEngine
 from tests.support.queries.lookups import content, policy_of, said
 

@@ -11,7 +11,7 @@ import pytest
 
 from gris_cli.__main__ import main
 from gris_cli.bound.query_progress import query_progress
-from gris_data.sheets import percent, plainly, upwards
+from gris_cli.data.sheets import percent, plainly, upwards
 
 ROOT = Path(__file__).resolve().parents[2]
 

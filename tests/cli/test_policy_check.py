@@ -17,8 +17,8 @@ from dp_service.queries.render import render
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery
 from gris_cli.__main__ import main
-from gris_data.policy import data
-from gris_data.policy.promises import counted, require_columns
+from gris_cli.data.policy import data
+from gris_cli.data.policy.promises import counted, require_columns
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import EngineRefused
 from tests.support.command_line import run_json, run_text

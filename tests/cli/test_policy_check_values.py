@@ -16,9 +16,9 @@ import pytest
 
 from dp_service.queries.policy import parse_policy
 from gris_cli.__main__ import main
-from gris_data.errors import InputError
-from gris_data.policy.data import require_kept
-from gris_data.policy.promises import counted
+from gris_cli.data.errors import InputError
+from gris_cli.data.policy.data import require_kept
+from gris_cli.data.policy.promises import counted
 from pinot_connector.engines.duckdb import DuckDBEngine
 from tests.support.command_line import run_json
 

@@ -12,7 +12,7 @@ import pytest
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.tables import TauIs
 from gris_cli.__main__ import main
-from gris_data.policy.draft_names import is_person
+from gris_cli.data.policy.draft_names import is_person
 from tests.support.command_line import run_json
 from tests.support.fake_pinot import FakePinot
 from tests.support.some import some

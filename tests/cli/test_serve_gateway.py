@@ -18,10 +18,10 @@ from sqlalchemy import text as statement
 from sqlalchemy.pool import NullPool
 
 from gris_cli.__main__ import main
+from gris_cli.data.errors import InputError
 from gris_cli.shared import running
 from gris_cli.shared.identity import Identity, Person, make_identity, remove_ending
 from gris_cli.shared.pasting import Pasted
-from gris_data.errors import InputError
 from tests.support.rings import needs
 from tests.support.shared_answers import (
     GRIS,

@@ -9,8 +9,8 @@ import pytest
 from gris_api.budget.v1 import admin_pb2
 
 from gris_cli.budget.reports import journal_sheet
+from gris_cli.data.sheets import Column, Sheet
 from gris_cli.sheets import print_sheets
-from gris_data.sheets import Column, Sheet
 
 ID, DIGEST, RELEASE = "0123456789abcdef" * 2, "fedcba9876543210" * 4, "r" * 64
 JOURNALS = Sheet(

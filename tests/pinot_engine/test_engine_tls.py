@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from gris_data.engines import PinotAccess
+from gris_cli.data.engines import PinotAccess
 from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import EngineUnavailable
 from tests.pinot.queries import confirmed

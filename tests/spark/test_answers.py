@@ -29,7 +29,7 @@ from dp_service.queries.render.statement import bounded_statement
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.structured import HistogramQuery
 from dp_service.terms import MemberValue
-from gris_data.policy.promises import counted
+from gris_cli.data.policy.promises import counted
 from pinot_connector.engines.base import ColumnType, EngineQuery, ExpectedColumn
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.spark import SparkEngine

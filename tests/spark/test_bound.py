@@ -21,13 +21,13 @@ from dp_service.queries.elements import microseconds_of, timestamp_of
 from dp_service.queries.intervals import END_OF_TIMESTAMPS, FIRST_TIMESTAMP
 from dp_service.queries.zone_offsets import zone_offsets
 from gris_cli.__main__ import main
-from gris_data.bound.bounded_copies import Bounded, BoundedCopyRequest
-from gris_data.bound.local_times import local_time
-from gris_data.bound.on_duckdb import bounded_copy
-from gris_data.bound.on_spark import copied
-from gris_data.bound.source import Columns
-from gris_data.dialects import DUCKDB, SPARK, DataDialect
-from gris_data.errors import InputError
+from gris_cli.data.bound.bounded_copies import Bounded, BoundedCopyRequest
+from gris_cli.data.bound.local_times import local_time
+from gris_cli.data.bound.on_duckdb import bounded_copy
+from gris_cli.data.bound.on_spark import copied
+from gris_cli.data.bound.source import Columns
+from gris_cli.data.dialects import DUCKDB, SPARK, DataDialect
+from gris_cli.data.errors import InputError
 from pinot_connector.engines.bounded_copy import BoundedCopyError, read_bounded_copy
 from pinot_connector.engines.spark.sessions import own_session
 from tests.spark.conftest import QUICK_JVM

@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 
 from dp_service.partitions import KeyedElementNoise, Method, Parameters, discover
 from dp_service.partitions.spark import discover_on_spark
-from gris_data.domain.canonical_pairs import Source
-from gris_data.domain.member_data import read_pairs
+from gris_cli.data.domain.canonical_pairs import Source
+from gris_cli.data.domain.member_data import read_pairs
 from tests.spark.pairs import PAIRS, SALT, SEED, parameters_of
 from tests.support.examples import long_but
 

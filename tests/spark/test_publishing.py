@@ -16,10 +16,10 @@ from dp_service.partitions import KeyedElementNoise, Method, Parameters, discove
 from dp_service.partitions.spark import SparkFailedError, discover_on_spark
 from dp_service.queries.published import DomainFile
 from gris_cli.__main__ import main
-from gris_data.domain.canonical_pairs import Source
-from gris_data.domain.member_data import read_pairs
-from gris_data.domain.on_spark import canonical_pairs
-from gris_data.errors import InputError
+from gris_cli.data.domain.canonical_pairs import Source
+from gris_cli.data.domain.member_data import read_pairs
+from gris_cli.data.domain.on_spark import canonical_pairs
+from gris_cli.data.errors import InputError
 from tests.spark.pairs import SALT, SEED
 from tests.support.world import copy
 

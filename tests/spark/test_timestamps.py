@@ -11,10 +11,10 @@ import pytest
 from pyarrow import orc
 from pyspark.sql import SparkSession
 
-from gris_data.bound.bounded_copies import BoundedCopyRequest
-from gris_data.bound.on_spark import copied
-from gris_data.bound.source import Columns
-from gris_data.errors import InputError
+from gris_cli.data.bound.bounded_copies import BoundedCopyRequest
+from gris_cli.data.bound.on_spark import copied
+from gris_cli.data.bound.source import Columns
+from gris_cli.data.errors import InputError
 from pinot_connector.engines.base import ColumnType, Engine, EngineQuery, ReadColumn
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.spark import SparkEngine

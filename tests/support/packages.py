@@ -12,6 +12,6 @@ PACKAGES = (
     "gris_mcp",
     "gris_broker",
     "gris_postgres",
-    "gris_data",
+    "gris_cli.data",
     "gris_cli",
 )

@@ -21,9 +21,9 @@ import duckdb
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gris_data.bound.source import ROWS, Columns, first_missing, open_rows, require_all_read
-from gris_data.bound.spilling import OWN_MISTAKES, spilling
-from gris_data.errors import InputError
+from gris_cli.data.bound.source import ROWS, Columns, first_missing, open_rows, require_all_read
+from gris_cli.data.bound.spilling import OWN_MISTAKES, spilling
+from gris_cli.data.errors import InputError
 from pinot_connector.engines.parquet import quoted
 
 Floats = NDArray[np.float64]

@@ -15,8 +15,8 @@ from typing import Any
 
 from dp_service.accounting.solving import Split, Target, information_for, split_of
 from dp_service.mechanisms import Currency
-from gris_data.bound.source import Columns
-from gris_data.errors import InputError
+from gris_cli.data.bound.source import Columns
+from gris_cli.data.errors import InputError
 from pinot_connector import PrivateClient
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine

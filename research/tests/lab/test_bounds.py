@@ -16,10 +16,10 @@ from dp_service.bounding.contributions import Contributions
 from dp_service.mechanisms import Currency, Histogram
 from dp_service.mechanisms.bounded import TwoLooks
 from dp_service.noise import KeyedNoise, KeyedStream
-from gris_data.bound.source import Columns
-from gris_data.domain.canonical_pairs import Source
-from gris_data.domain.member_data import read_pairs
-from gris_data.errors import InputError
+from gris_cli.data.bound.source import Columns
+from gris_cli.data.domain.canonical_pairs import Source
+from gris_cli.data.domain.member_data import read_pairs
+from gris_cli.data.errors import InputError
 from research.lab.bound.contributions import BoundedCounts, DataFile, counts_of_file
 from research.lab.bound.looks import BothLooks, OneLook, Question, Sketch, Trials, Worth
 from research.lab.bound.proposal import TradeOff, Tried, proposal

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import httpx
 
-from gris_data.engines import PinotAccess
+from gris_cli.data.engines import PinotAccess
 from tests.campaigns.pinot_check.cluster import CheckedCluster
 from tests.campaigns.pinot_check.rows import Outcome, Row, tried
 from tests.campaigns.pinot_check.table import ROWS

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import httpx
 
-from gris_data.engines import PinotAccess
+from gris_cli.data.engines import PinotAccess
 from pinot_connector.engines.pinot import PinotEngine
 from tests.pinot.facts import version_of
 from tests.pinot.waiting import wait_until

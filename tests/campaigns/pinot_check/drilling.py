@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 from dp_service.queries.policy import Policy
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery
-from gris_data.bound.bounded_copies import BoundedCopyRequest
-from gris_data.bound.on_duckdb import bounded_copy
-from gris_data.bound.source import Columns
+from gris_cli.data.bound.bounded_copies import BoundedCopyRequest
+from gris_cli.data.bound.on_duckdb import bounded_copy
+from gris_cli.data.bound.source import Columns
 from pinot_connector.engines.base import Feature
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import EngineRefused

@@ -1,0 +1,106 @@
+"""The blocks `values` and `quantiles` of a drafted policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+from dp_service.terms import ValueType
+from gris_cli.data.policy.draft_numbers import DraftValue
+from gris_cli.data.policy.draft_shape import Shape
+from gris_cli.data.policy.draft_yaml import comment, key
+from pinot_connector import formats
+
+_VALUES = (
+    "What may be summed and averaged, of members beside a count of members, of rows beside one of rows. A row counts "
+    "between row_lower and row_upper, and a member's total in one element between lower and upper, or in a month and "
+    "shorter buckets of time between those of `months`: narrow bounds cut what large members add, wide bring noise."
+)
+_QUANTILES = (
+    "Medians, percentiles, about the smallest and largest: of one value for each member (member_value: total, mean, "
+    "largest or one_row; the last two have no max_rows). By a column they need its domain or two looks. DECIDE: the "
+    "grid's ends should be what everybody knows."
+)
+
+
+def value_lines(values: Sequence[DraftValue]) -> Iterator[str]:
+    """Yield the block of what is summed; nothing if there are no numbers."""
+    if not values:
+        return
+    yield from comment(_VALUES, 4)
+    yield "    values:"
+    for each in values:
+        yield from comment(_cuts(each) + _bins(each), 6)
+        (lower, upper), (row_lower, row_upper) = each.totals, each.rows
+        yield (
+            f"      {key(each.name)}: {{type: {each.type}{_quantum(each)}, lower: {lower}, upper: {upper}, "
+            f"row_lower: {row_lower}, row_upper: {row_upper}{_months(each)}{_nulls(each)}}}"
+        )
+
+
+def _months(each: DraftValue) -> str:
+    """Return the bounds in months, where they are others."""
+    if each.months is None or each.months == each.totals:
+        return ""
+    lower, upper = each.months
+    return f", months: {{lower: {lower}, upper: {upper}}}"
+
+
+def _bins(each: DraftValue) -> str:
+    """Return bins that a question could group by: about twenty of a round width."""
+    low, high = each.rows
+    widths = (digit * 10**zeros for zeros in range(19) for digit in (1, 2, 5))
+    width = next(width for width in widths if 20 * width >= high - low)
+    return f" Its bins: GROUP BY FLOOR({each.name} / {width}) * {width}." if high - low > width else ""
+
+
+def _nulls(each: DraftValue) -> str:
+    """Return that rows without a value count all the same, where there are some: so counts stay what they are."""
+    return ", nulls: own_count" if each.missing > 0 else ""
+
+
+def _cuts(each: DraftValue) -> str:
+    (_, upper), (_, row_upper) = each.totals, each.rows
+    missing = ""
+    if each.missing > 0:
+        missing = (
+            f" {share_text(each.missing).capitalize()} of rows have no value: they count all the same (own_count), at "
+            "the price of a count of their own; `drop` leaves them out of questions that sum it."
+        )
+    by_month = ""
+    if each.months is not None:
+        by_month = f"; by month, {each.months[1]} cuts {share_text(each.month_cut)} of sums by month"
+    return (
+        f"DECIDE: upper {upper} cuts {share_text(each.cut)} of the sum of members' totals over all rows{by_month}; "
+        f"row_upper {row_upper} cuts {share_text(each.rows_cut)} of the sum of rows.{missing}"
+    )
+
+
+def share_text(share: float) -> str:
+    """Return a share in percent with one digit: a closer one would tell more of the data than a decision needs."""
+    if share < 0.0005:
+        return "next to nothing"
+    return f"about {100 * share:.1g} %" if share < 0.095 else f"about {round(10 * share)}0 %"
+
+
+def quantile_lines(values: Sequence[DraftValue], shapes: Sequence[Shape]) -> Iterator[str]:
+    """Yield the block of quantiles; nothing if there are no numbers."""
+    if not values:
+        return
+    yield from comment(_QUANTILES, 4)
+    yield "    quantiles:"
+    for each in values:
+        scale, begin, end, cells = each.grid
+        most = f", max_rows: {shapes[0].most_rows}" if each.member_value != "one_row" else ""
+        yield (
+            f"      {key(each.name)}: {{type: {each.type}{_quantum(each)}, member_value: {each.member_value}{most}, "
+            f"grid: {{scale: {scale}, from: {_number(begin)}, to: {_number(end)}, cells: {cells}}}}}"
+        )
+
+
+def _quantum(each: DraftValue) -> str:
+    return "" if each.quantum == 1 and each.type is ValueType.INT64 else f", quantum: {_number(each.quantum)}"
+
+
+def _number(exact: Fraction) -> str:
+    return formats.exact(exact)

@@ -1,0 +1,377 @@
+"""A first policy as text: YAML with a comment at each decision, for the owner of the data to read and change."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dp_service.queries.filters import Value
+from dp_service.terms import ColumnType
+from gris_cli.data.policy.draft import Draft, DraftColumn, Role, draft_of, member_of
+from gris_cli.data.policy.draft_contents import contents_of, has_rows, reading
+from gris_cli.data.policy.draft_numbers import DraftValue, values_of
+from gris_cli.data.policy.draft_numbers_text import quantile_lines, share_text, value_lines
+from gris_cli.data.policy.draft_shape import (
+    CURRENCY,
+    MOST_NAMES,
+    MOST_UNITS,
+    NAMES_SHARE,
+    UNITS,
+    Shape,
+    shape_of,
+)
+from gris_cli.data.policy.draft_yaml import comment, key
+from gris_cli.data.table_schema import TableColumn, TableSchema
+
+TAU = 5
+
+# A paragraph a line.
+_HEAD = (
+    "A first policy, made by `gris draft`. Whatever it does not list cannot be asked about.\n"
+    "DECIDE marks what only you can know."
+)
+_READ = (
+    "Rows were read, for you as the owner: which columns are left out and why, and shares in comments, tell of them. "
+    "Show this file to no analyst before you have taken the comments out.\n"
+    "Bounds (delta_0, delta_1, units, tau, buckets, lower, upper, grids, from, to) come from the same data, in round "
+    "numbers, so that they tell little of anybody; what is chosen by data is outside of the guarantee all the same. "
+    "DECIDE: keep them, or replace them by what you know from elsewhere or from another period."
+)
+_UNREAD = (
+    "It was made from names and types of columns. No row was read: no value and no count of your data is in this file, "
+    "so anyone may read it. It is safe as it stands, whatever the data are. Answers are better with `contributions`, "
+    "and `values` and `quantiles` need it: a draft of a file has them."
+)
+_THEN = "Then: gris check THIS_FILE --data TABLE=PATH"
+_CURRENCY = (
+    "What an analyst's budget buys. One information unit pays for epsilon_per: a smaller one means more noise "
+    "in every count{noise}. delta is what one call adds to the chance "
+    "that the guarantee fails: keep it far below one over the number of your members. `gris plan guarantee` "
+    "says what a budget is worth."
+)
+_LAPLACE = "; at 0.15 the noise in most counts is at most 40"
+_GAUSSIAN = "`contributions` needs Gaussian noise in counts; guarantees count it."
+_TIME = (
+    "Questions may be about a range of this column{buckets}. DECIDE: days begin at midnight of `zone`; write yours, "
+    "such as Europe/Berlin.{range} If rows keep arriving, {arriving} `refresh: day`: questions then see days that are "
+    "over, and the same question stays free until the next day."
+)
+_RANGE = (
+    " Series and first times that state no range are from `from` on and before `to`: months outside of which hardly a "
+    "dozen members have rows."
+)
+_SEVERAL_TIMES = "DECIDE: {others} could be it too; this one was chosen by {why}."
+_NO_TIME = (
+    "DECIDE: no column looks like the time of a row. Name it here if questions should take a time range:\n"
+)
+_CONTRIBUTIONS = (
+    "What a question costs, and in how many elements a member counts: in delta_0 (in buckets of time alone, in "
+    "`buckets`), those that a public hash chooses; nearly all that members have is within them. A first look, with the "
+    "bound delta_1 and its share of the units, finds names; the second counts these alone. Counts that have to be more "
+    "exact may cost up to most_units. DECIDE: more units mean less noise at a higher price; a larger max_names shows "
+    "longer lists, for which delta_0 has to grow."
+)
+_SUMS = "max_members and max_rows promise that the table never grows beyond: far above what it has."
+_FURTHER = (
+    "Further, where they fit: `shift: true` (counts of few known elements with less noise), `totals: {share: 1/4}` "
+    "(totals beside two columns), `choose` (the cheapest way that is expected to find all elements)."
+)
+_MEASURES = (
+    "Members are counted once each, so one member changes a count by at most 1. Rows are counted too, at most "
+    "tau of a member in one element: the query itself leaves out the rest (clipped), so nothing has to be "
+    "promised. The noise grows with tau; a small tau counts too few rows where members have many. "
+)
+_TAU = f"{TAU} is a start."
+_TAU_OF_DATA = (
+    "DECIDE: with {tau}, counts by each column have nearly all of their rows. One total of all rows loses {cut} by it; "
+    "where such totals matter more than lists, state a larger one."
+)
+_MEASURES_OF_PINOT = "Pinot counts clipped rows from version 1.0 on; for an older one, remove `events`."
+_DISTINCT = (
+    "Distinct values of a column may be counted, too: of each member so many count in one element. DECIDE: a larger "
+    "number leaves out fewer values, and the noise grows with it; `gris check --data` says how many are left."
+)
+_MOST_VALUES = 16
+"""A start, for it may not follow from the data."""
+_COLUMNS = (
+    "What questions may group by and filter on. {keys} left out on purpose:\n"
+    "  domain: the list of values that may be shown. Without it the mechanism itself finds which values are "
+    "safe to show. DECIDE: list them where they are public anyway, such as countries; answers are then better "
+    "and cheaper. Never copy them from the data: everyone would see a value that only one member has. `gris "
+    "domain publish` finds them privately."
+)
+_DELTA = (
+    "\n  delta: how many values of the column one member can have. Without it any number, which is always true. "
+    "DECIDE: state `delta: 1` only where more is impossible by what the column means, such as the year of "
+    "birth. If it is false, so is the guarantee; `gris check --data` compares it with your data."
+)
+
+
+@dataclass(frozen=True)
+class Drafted:
+    """A draft and, where its rows were read, what was chosen by them: its numbers and the shape; else neither.
+
+    Attributes:
+        draft: What each column is.
+        shapes: The shape of the rows; empty: none was read.
+        values: The columns of numbers.
+    """
+
+    draft: Draft
+    shapes: tuple[Shape, ...] = ()
+    values: tuple[DraftValue, ...] = ()
+
+
+def drafted(schema: TableSchema, member: str, *, reads_rows: bool) -> Drafted:
+    """Return a draft of a table.
+
+    Args:
+        schema: Its name and columns.
+        member: The column of its members; empty: the only one whose name says so.
+        reads_rows: Whether its rows are read, for their owner; otherwise names and types alone decide.
+
+    Raises:
+        InputError: The member is not known, or rows cannot be read.
+    """
+    who = member_of(schema, member)
+    of_names = Drafted(draft_of(schema, who, {}, is_member_named=bool(member)))
+    if not reads_rows:
+        return of_names
+    with reading(schema) as connection:
+        if not has_rows(connection, schema, who):
+            return of_names
+        contents = contents_of(connection, schema, who)
+        draft = draft_of(schema, who, contents, is_member_named=bool(member))
+        shape = shape_of(connection, draft)
+        return Drafted(draft, (shape,), tuple(values_of(connection, draft, shape)))
+
+
+def draft_text(drafts: Sequence[Drafted]) -> str:
+    """Return a policy for some tables, with comments."""
+    is_read = any(each.shapes for each in drafts)
+    lines = [
+        *comment(f"{_HEAD}\n{_READ if is_read else _UNREAD}\n{_THEN}"),
+        "",
+        *comment(_CURRENCY.format(noise="" if is_read else _LAPLACE)),
+        f"epsilon_per: {float(CURRENCY.epsilon_per)}",
+        f"delta: {float(CURRENCY.delta):g}",
+        *([*comment(_GAUSSIAN), "count_noise: gaussian"] if is_read else []),
+        "",
+        "tables:",
+    ]
+    for each in drafts:
+        lines += _table(each)
+    return "\n".join(lines) + "\n"
+
+
+def _table(drafted: Drafted) -> Iterator[str]:
+    draft = drafted.draft
+    yield f"  {key(draft.table.name)}:"
+    yield from comment(_member_comment(draft), 4)
+    yield f"    member: {key(draft.member.name)}"
+    yield from _time_lines(drafted)
+    for shape in drafted.shapes:
+        yield from _contributions(drafted, shape)
+    yield from comment(_MEASURES + _tau_comment(drafted), 4)
+    if not draft.table.location:
+        yield from comment(_MEASURES_OF_PINOT, 4)
+    yield "    measures:"
+    yield "      distinct_members: true"
+    tau = drafted.shapes[0].tau if drafted.shapes else TAU
+    yield f"      events: {{tau: {tau}, tau_is: clipped}}"
+    texts = [each.name for each in draft.elements if each.type is ColumnType.STRING]
+    if drafted.shapes and texts:
+        yield from comment(_DISTINCT, 6)
+        yield f"      distinct: {{{', '.join(f'{key(name)}: {_MOST_VALUES}' for name in texts)}}}"
+    about = _COLUMNS.format(keys="One key is" if drafted.shapes else "Two keys are")
+    yield from comment(about + ("" if drafted.shapes else _DELTA) + _nulls(draft), 4)
+    lines = [line for each in draft.columns for line in _column(each, drafted)]
+    is_empty = all(line.lstrip().startswith("#") for line in lines)
+    yield f"    columns:{' {}' if is_empty else ''}"
+    yield from lines
+    yield from value_lines(drafted.values)
+    yield from quantile_lines(drafted.values, drafted.shapes)
+
+
+def _tau_comment(drafted: Drafted) -> str:
+    for shape in drafted.shapes:
+        return _TAU_OF_DATA.format(tau=shape.tau, cut=share_text(shape.rows_cut))
+    return _TAU
+
+
+def _time_lines(drafted: Drafted) -> Iterator[str]:
+    draft, has_buckets = drafted.draft, bool(drafted.shapes)
+    if not draft.times:
+        yield from comment(_NO_TIME + f"time: {_proposed_time(draft)}", 4)
+        return
+    time, *others = draft.times
+    are_days = time.type is ColumnType.DATE or "unit: days" in _time(time)
+    hour = "" if are_days else "hour, "
+    offered = f", buckets: [day, week, month, quarter, year], parts: [{hour}weekday, month]"
+    buckets = offered if has_buckets else ""
+    months = next((shape.months for shape in drafted.shapes), None)
+    ends = "" if months is None else f", from: {months[0]}, to: {months[1]}"
+    yield from comment(
+        _TIME.format(
+            buckets=", and count by buckets and parts of it" if has_buckets else "",
+            range=_RANGE if ends else "",
+            arriving="replace `to` by" if ends else "add",
+        ),
+        4,
+    )
+    if others:
+        names = ", ".join(each.name for each in others)
+        yield from comment(_SEVERAL_TIMES.format(others=names, why="name and type"), 4)
+    yield f"    time: {{{_time(time)}, zone: UTC{ends}{buckets}}}"
+
+
+def _contributions(drafted: Drafted, shape: Shape) -> Iterator[str]:
+    yield from comment(f"{_CONTRIBUTIONS}\n{_FURTHER}", 4)
+    yield "    contributions:"
+    yield "      bound: in_query"
+    yield f"      delta_0: {shape.delta_0}"
+    yield f"      units: {UNITS}"
+    yield f"      most_units: {MOST_UNITS}"
+    yield f"      names: {{delta_1: {shape.delta_1}, share: {NAMES_SHARE}, max_names: {MOST_NAMES}}}"
+    if shape.buckets:
+        yield f"      buckets: {shape.buckets}"
+    if drafted.values:
+        yield from comment(_SUMS, 6)
+        yield f"      sums: {{max_members: {shape.most_members}, max_rows: {shape.most_rows}}}"
+
+
+def _member_comment(draft: Draft) -> str:
+    why = "You named it." if draft.is_member_named else "It was chosen by its name."
+    return (
+        "DECIDE: the member is who is protected, with all their rows. It can be counted, never grouped by or filtered "
+        f"on. {why} If one person can have two values of it, such as two devices, the person is not protected: use a "
+        "column that joins them."
+    )
+
+
+def _time(column: TableColumn) -> str:
+    return f"column: {key(column.name)}, type: {column.type}{_unit(column)}"
+
+
+def _proposed_time(draft: Draft) -> str:
+    """Return a time column for the owner to decide on: integers that seem to count time, where there are some."""
+    clocks = [each.column for each in draft.columns if each.role is not Role.ASKED and each.column.time_unit]
+    return f"{{{_time(clocks[0])}}}" if clocks else "{column: NAME, type: date}"
+
+
+_STANDS_FOR_NULL = {
+    ColumnType.STRING: "the text 'null'",
+    ColumnType.INT64: f"the integer {-(2**63)}",
+    ColumnType.TIMESTAMP: "1970-01-01T00:00:00Z",
+}
+
+
+def _nulls(draft: Draft) -> str:
+    """Return what happens to rows without a value in the columns that are offered."""
+    offered = [each.column for each in draft.columns if each.role in (Role.MEMBER, Role.ASKED)]
+    kinds = {column.type for column in offered if column.null_value is None and not column.time_unit}
+    stand = [value for kind, value in _STANDS_FOR_NULL.items() if kind in kinds]
+    taken = (
+        f"So are rows with what Pinot stores for it, on every engine: {', '.join(stand)}. " if stand else ""
+    )
+    return (
+        "\n  null_value: rows in which a column has no value (NULL) are left out of questions that name it. "
+        f"{taken}DECIDE: where that is a value like any other, state one that never occurs, such as `null_value: "
+        "NONE`; `nulls: keep` counts missing values as that value."
+    )
+
+
+def _unit(column: TableColumn) -> str:
+    return f", unit: {column.time_unit}" if column.time_unit else ""
+
+
+def _column(each: DraftColumn, drafted: Drafted) -> Iterator[str]:
+    column, is_bounded = each.column, bool(drafted.shapes)
+    match each.role:
+        case Role.MEMBER:
+            if column.type is None:
+                yield from comment(
+                    f"{column.name}, the member, is {column.held}: it can be counted, and not listed.", 6
+                )
+                return
+            yield from _entry(column, f"type: {column.type}")
+        case Role.ASKED if each.is_measured:
+            yield from comment("So many different numbers: ranges, sums and bins of them, and no groups.", 6)
+            yield from _entry(column, "type: int64, filter: [in, range]")
+        case Role.ASKED:
+            yield from _asked(column, is_bounded=is_bounded)
+        case Role.SUMMED:
+            yield from _summed(column, drafted.values)
+        case Role.WITHHELD:
+            yield from comment(f"Not asked about: {each.reason}. To offer it:", 6)
+            offered = _asked(column, is_bounded=is_bounded, with_comment=False)
+            yield from (f"      # {line[6:]}" for line in offered)
+        case Role.NOT_READABLE:
+            yield from comment(f"{_in_one_line(column.name)} cannot be asked about: {each.reason}.", 6)
+
+
+def _summed(column: TableColumn, values: Sequence[DraftValue]) -> Iterator[str]:
+    """Say where a column of fractions is; and of one that holds whole numbers, what it could be."""
+    found = [each for each in values if each.name == column.name]
+    below = (
+        "it has sums, averages and quantiles below"
+        if found
+        else "it can have sums and quantiles; whole numbers are elements once they are stored as integers"
+    )
+    yield from comment(f"{column.name}, {column.held}, is no element: {below}.", 6)
+    if any(each.is_whole for each in found):
+        yield from comment(
+            "All its numbers are whole, as where pandas had missing ones: stored as integers, it can be grouped by and "
+            "restricted to ranges as well.",
+            6,
+        )
+
+
+def _in_one_line(name: str) -> str:
+    """Return any name as one line; what cannot be printed is escaped as in JSON."""
+    if name.isidentifier() and name.isascii():
+        return name
+    return json.dumps(name, ensure_ascii=not name.isprintable())
+
+
+def _asked(column: TableColumn, *, is_bounded: bool, with_comment: bool = True) -> Iterator[str]:
+    match column.type:
+        case ColumnType.BOOL:
+            if with_comment:
+                most = "" if is_bounded else ", and no member can have more than both"
+                yield from comment(f"Its domain is its type's{most}. A missing value counts as false.", 6)
+            # Where contributions are bounded, the bound stands for it.
+            delta = "" if is_bounded else ", delta: 2"
+            yield from _entry(
+                column, f"type: bool, group_by: true, filter: [in], domain: [false, true]{delta}"
+            )
+        case ColumnType.TIMESTAMP:
+            if with_comment:
+                yield from comment(
+                    "Hardly two members share a timestamp: questions restrict it to a range, and do not group by it.",
+                    6,
+                )
+            yield from _entry(column, f"type: timestamp{_unit(column)}, filter: [range]")
+        case ColumnType.STRING:
+            yield from _entry(column, "type: string, group_by: true, filter: [in, not_in]")
+        case _:
+            yield from _entry(column, f"type: {column.type}, group_by: true, filter: [in, not_in, range]")
+
+
+def _entry(column: TableColumn, keys: str) -> Iterator[str]:
+    null_value = "" if column.null_value is None else f", null_value: {_scalar(column.null_value)}"
+    yield f"      {key(column.name)}: {{{keys}{null_value}}}"
+
+
+def _scalar(value: Value) -> str:
+    if isinstance(value, str):
+        # A JSON string is a YAML string.
+        return json.dumps(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, datetime.datetime):
+        # Pinot stores whole milliseconds, which is what a policy takes.
+        return json.dumps(value.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z")
+    return str(value)
