@@ -30,7 +30,7 @@ def mcp(
         raise typer.BadParameter("--token-file or --certificate-file says whose budget pays: the agent's own")
     address = gateway_address(gateway, shown)
     try:
-        from gris_mcp.stdio import serve
+        from gris_gateway.faces.mcp.stdio import serve
     except ModuleNotFoundError as error:
         raise typer.BadParameter(f"this needs the package {error.name}: pip install 'gris-dp[mcp]'") from None
     asyncio.run(serve(address))

@@ -19,8 +19,8 @@ from gris_gateway.admission import GatewayAdmission
 from gris_gateway.callers import Callers
 from gris_gateway.configuration import EngineChoice, GatewayConfiguration, Pinot
 from gris_gateway.face_admission import FaceAdmission
+from gris_gateway.face_servers import face_of, require_libraries
 from gris_gateway.face_settings import FaceSettings
-from gris_gateway.faces import face_of, require_libraries
 from gris_gateway.history import History
 from gris_gateway.in_process import RegisteredMethods
 from gris_gateway.limits import DEFAULT_LIMITS, GatewayLimits

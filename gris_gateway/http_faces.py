@@ -111,10 +111,10 @@ def application_of(settings: HttpSettings, admitting: FaceAdmission, limits: Gat
     """Return what is served by these settings."""
     rules = rules_of(settings.hosts, settings.origins, limits)
     if isinstance(settings, BrokerSettings):
-        from gris_broker.application import BrokerApplication  # noqa: PLC0415 - an extra
+        from gris_gateway.faces.broker.application import BrokerApplication  # noqa: PLC0415 - an extra
 
         return BrokerApplication(admitting, rules, settings.address)
-    from gris_mcp.http import HttpApplication  # noqa: PLC0415 - an extra
+    from gris_gateway.faces.mcp.http import HttpApplication  # noqa: PLC0415 - an extra
 
     return HttpApplication(admitting, rules)
 
@@ -123,7 +123,7 @@ def page_of(
     settings: PageSettings, admitting: FaceAdmission, limits: GatewayLimits, *, is_secure: bool
 ) -> HttpFace:
     """Return the page."""
-    from gris_page.application import PageApplication  # noqa: PLC0415 - an extra
+    from gris_gateway.faces.page.application import PageApplication  # noqa: PLC0415 - an extra
 
     if not isinstance(admitting, PageAdmission):
         raise AssertionError("the page has a way of its own to know who looks at it")

@@ -34,10 +34,10 @@ OWN_LOGGERS = (
     "budget_service",
     "pinot_connector",
     "gris_gateway",
-    "gris_broker",
-    "gris_page",
-    "gris_mcp",
-    "gris_postgres",
+    "gris_gateway.faces.broker",
+    "gris_gateway.faces.page",
+    "gris_gateway.faces.mcp",
+    "gris_gateway.faces.postgres",
     "gris_serving",
 )
 

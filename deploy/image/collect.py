@@ -9,7 +9,7 @@ for: which system this is, and of which of its packages something is here. Left 
 image could be changed from inside: shells, package managers, compilers. Works on systems with glibc.
 
 With `catalogue` it is Debian's PostgreSQL server instead, what that loads, and a cluster without tables, which is made
-here because `initdb` needs a shell; the gateway copies it when it starts (gris_postgres).
+here because `initdb` needs a shell; the gateway copies it when it starts (gris_gateway.faces.postgres).
 """
 
 import compileall
@@ -48,7 +48,7 @@ CLUSTER = (
     *("--username", "gris_owner", "--auth", "trust", "--no-sync"),
     *("--encoding", "UTF8", "--locale", "C", "--wal-segsize", "1"),
 )
-"""How `initdb` makes a catalogue, as in gris_postgres."""
+"""How `initdb` makes a catalogue, as in gris_gateway.faces.postgres."""
 # What the server loads by name: modules, and folders of what it reads.
 _MODULES = ("plpgsql", "dict_snowball")
 _READ = ("extension", "timezonesets", "tsearch_data")

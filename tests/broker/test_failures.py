@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gris_broker.failures import code_of
+from gris_gateway.faces.broker.failures import code_of
 from pinot_connector.errors import (
     GrisError,
     OutcomeUnknown,

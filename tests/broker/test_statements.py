@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gris_broker.credentials import sender_and_account
-from gris_broker.statements import Asked, asked, asked_in
+from gris_gateway.faces.broker.credentials import sender_and_account
+from gris_gateway.faces.broker.statements import Asked, asked, asked_in
 from gris_serving.admitting import Sender
 from pinot_connector.errors import InvalidQuestion
 

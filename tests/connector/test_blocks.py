@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from gris_mcp.catalog_results import tables_of
-from gris_mcp.results import budget_of
+from gris_gateway.faces.mcp.catalog_results import tables_of
+from gris_gateway.faces.mcp.results import budget_of
 from pinot_connector import PrivateClient
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import BudgetExhausted

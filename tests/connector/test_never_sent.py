@@ -11,8 +11,8 @@ import pytest
 from gris_api.common.v1 import cost_pb2
 
 from gris_cli.app import run
-from gris_mcp.failures import failure_of
-from gris_page.asking import Problem
+from gris_gateway.faces.mcp.failures import failure_of
+from gris_gateway.faces.page.asking import Problem
 from pinot_connector import dbapi
 from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.channels import Timeouts

@@ -8,8 +8,8 @@ from google.protobuf import any_pb2
 from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
 
+from gris_gateway.faces.mcp.failures import failure_of
 from gris_gateway.rpc_errors import status_of_error
-from gris_mcp.failures import failure_of
 from pinot_connector.errors import (
     AccountUnknown,
     BudgetExhausted,

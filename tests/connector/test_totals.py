@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dp_service.noise.gaussian_price import DISCRETENESS
-from gris_mcp.results import answer_of
+from gris_gateway.faces.mcp.results import answer_of
 from pinot_connector import PrivateClient
 from pinot_connector.dbapi.tables import described, kinds, row_count, tabulated, totals_described
 from pinot_connector.dbapi.types import Kind

@@ -25,14 +25,14 @@ writable = [folder for folder in ("/", "/opt/gris/lib", "/etc", "/usr/lib") if o
 found = [name for name in sys.argv[1:] if any(os.path.exists(f"{folder}/{name}") for folder in ("/bin", "/usr/bin",
     "/usr/local/bin", "/sbin", "/opt/gris/bin"))]
 modules = [name for name in ("pip", "ensurepip", "setuptools", "dp_service", "budget_service", "pinot_connector",
-    "gris_gateway", "gris_mcp", "gris_broker", "gris_page", "gris_postgres") if importlib.util.find_spec(name)]
+    "gris_gateway") if importlib.util.find_spec(name)]
 print(json.dumps({"user": os.getuid(), "writable": writable, "found": found, "modules": modules}))
 """
 _ASK_CATALOGUE = """
 import asyncio
 from pygwire.messages import Bind
-from gris_postgres.catalogue import catalogue_of
-from gris_postgres.catalogue_process import programs
+from gris_gateway.faces.postgres.catalogue import catalogue_of
+from gris_gateway.faces.postgres.catalogue_process import programs
 async def main():
     async with catalogue_of(programs()) as catalogue:
         listed = await catalogue.listing(())
@@ -40,7 +40,7 @@ async def main():
             print(*(await listed.ask(sql, [], Bind())).rows[0].columns)
 asyncio.run(main())
 """
-_OF_GATEWAY = ["pinot_connector", "gris_gateway", "gris_mcp", "gris_broker", "gris_page", "gris_postgres"]
+_OF_GATEWAY = ["pinot_connector", "gris_gateway"]
 
 
 def client(services: Services, engine: Engine, analyst: str) -> PrivateClient:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deploy.image.collect import CERTIFICATES, CLUSTER, describe
-from gris_postgres.catalogue_process import CLUSTER as CLUSTER_OF_THE_GATEWAY
+from gris_gateway.faces.postgres.catalogue_process import CLUSTER as CLUSTER_OF_THE_GATEWAY
 
 pytestmark = [
     pytest.mark.usefixtures("starts_processes"),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dp_service.server.served_policy import ServedPolicy
-from gris_mcp.tools import TOOLS
+from gris_gateway.faces.mcp.tools import TOOLS
 from pinot_connector.budgets import Level
 from pinot_connector.catalog import Catalog
 from pinot_connector.dp_service_client import DpServiceClient

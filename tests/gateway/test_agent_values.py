@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from gris_mcp.results import UnseenText, budget_of, element_of
+from gris_gateway.faces.mcp.results import UnseenText, budget_of, element_of
 from pinot_connector.budgets import Cost, Level, Mode
 from pinot_connector.errors import IntegrityError
 

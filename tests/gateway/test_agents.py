@@ -15,7 +15,7 @@ import httpx2
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from gris_mcp.unreadable import UNREADABLE
+from gris_gateway.faces.mcp.unreadable import UNREADABLE
 from pinot_connector import AsyncGatewayClient, Endpoint
 from pinot_connector.questions import structured_question
 from tests.gateway.conftest import AUDIENCE, GatewayWorld

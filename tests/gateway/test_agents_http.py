@@ -17,10 +17,10 @@ import pytest
 from gris_gateway.configuration import GatewayConfiguration
 from gris_gateway.face_admission import FaceAdmission
 from gris_gateway.face_settings import McpSettings
+from gris_gateway.faces.mcp.http import HttpApplication
+from gris_gateway.faces.mcp.unreadable import UNREADABLE
 from gris_gateway.http_faces import HttpServer, application_of
 from gris_gateway.limits import DEFAULT_LIMITS
-from gris_mcp.http import HttpApplication
-from gris_mcp.unreadable import UNREADABLE
 from gris_serving.admitting import Sender
 from gris_serving.documents import read_document
 from gris_serving.http_requests import HttpRules

@@ -24,8 +24,8 @@ from pydantic import ValidationError
 from dp_service.queries.blocks import Blocks
 from gris_cli.past_results import print_past_results
 from gris_gateway.configuration import AudienceRule
-from gris_mcp.results import past_answer_of
-from gris_postgres.catalogue_process import programs
+from gris_gateway.faces.mcp.results import past_answer_of
+from gris_gateway.faces.postgres.catalogue_process import programs
 from pinot_connector.past_results import PastResult
 from tests.gateway.conftest import stub_of
 from tests.gateway.token_world import AUDIENCE

@@ -16,8 +16,8 @@ from gris_api.app.v1 import app_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from gris_gateway import messages, service
+from gris_gateway.faces.mcp.results import answer_of
 from gris_gateway.rpc_errors import RequestError
-from gris_mcp.results import answer_of
 from pinot_connector.element_messages import cut, merged
 from pinot_connector.errors import IntegrityError
 from pinot_connector.gateway_client import result_of

@@ -29,7 +29,7 @@ from sqlalchemy import MetaData, Table, create_engine, func, inspect, select
 from sqlalchemy.engine import URL
 from sqlalchemy.pool import NullPool
 
-from gris_postgres.catalogue_process import MOST_CONNECTIONS, programs
+from gris_gateway.faces.postgres.catalogue_process import MOST_CONNECTIONS, programs
 from pinot_connector import AsyncGatewayClient, Endpoint
 from tests.gateway.conftest import AUDIENCE, GatewayWorld, write_configuration
 from tests.support.processes import process

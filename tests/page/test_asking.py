@@ -8,9 +8,9 @@ from contextlib import nullcontext
 import httpx
 import pytest
 
-from gris_page.application import PageApplication
-from gris_page.asking import Form, Problem, seen_by
-from gris_page.rendering import MOST_ROWS, rendered
+from gris_gateway.faces.page.application import PageApplication
+from gris_gateway.faces.page.asking import Form, Problem, seen_by
+from gris_gateway.faces.page.rendering import MOST_ROWS, rendered
 from gris_serving.http_requests import HttpRules
 from pinot_connector.endpoints import Credentials, Endpoint
 from pinot_connector.errors import GrisError, IntegrityError, RequestInProgress

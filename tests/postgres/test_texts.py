@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gris_postgres.errors import PostgresError, error_of
-from gris_postgres.parameters import parameters_of, values_of, with_values
-from gris_postgres.texts import MAX_PARTS, is_of_catalogue, statements_in
-from gris_postgres.types import Oid, read, written
+from gris_gateway.faces.postgres.errors import PostgresError, error_of
+from gris_gateway.faces.postgres.parameters import parameters_of, values_of, with_values
+from gris_gateway.faces.postgres.texts import MAX_PARTS, is_of_catalogue, statements_in
+from gris_gateway.faces.postgres.types import Oid, read, written
 from pinot_connector.catalog import Catalog, ColumnEntry, TableEntry
 from pinot_connector.engines.base import ColumnType
 from pinot_connector.errors import ServiceRefused

@@ -26,10 +26,10 @@ from gris_api.app.v1 import app_pb2
 
 from gris_cli import terminal
 from gris_cli.app import run
+from gris_gateway.faces.mcp.tools import TOOLS
+from gris_gateway.faces.page.asking import Form, seen_by
+from gris_gateway.faces.page.rendering import rendered
 from gris_gateway.messages import element_chunks, result_message
-from gris_mcp.tools import TOOLS
-from gris_page.asking import Form, seen_by
-from gris_page.rendering import rendered
 from pinot_connector import dbapi
 from pinot_connector.dbapi import Connection, connect_gateway
 from pinot_connector.endpoints import Credentials, Endpoint

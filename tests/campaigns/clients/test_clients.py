@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gris_postgres.catalogue_process import programs
+from gris_gateway.faces.postgres.catalogue_process import programs
 from tests.campaigns.clients.__main__ import lines, rows
 from tests.campaigns.clients.clients import METADATA, Client, clients
 from tests.campaigns.clients.judging import NONE, YES, cells, shown

@@ -18,9 +18,9 @@ from pathlib import Path
 
 from pygwire import messages
 
-from gris_postgres.catalogue import Catalogue, catalogue_of
-from gris_postgres.conversation import Conversation
-from gris_postgres.errors import (
+from gris_gateway.faces.postgres.catalogue import Catalogue, catalogue_of
+from gris_gateway.faces.postgres.conversation import Conversation
+from gris_gateway.faces.postgres.errors import (
     LOGIN,
     NO_DATABASE,
     PROTOCOL,
@@ -28,9 +28,9 @@ from gris_postgres.errors import (
     PostgresError,
     error_of,
 )
-from gris_postgres.session import Admitted, Session
-from gris_postgres.settings import DATABASE, settings_in
-from gris_postgres.wire import MAX_PASSWORD_BYTES, ConnectionOver, Malformed, Wire, WireRules
+from gris_gateway.faces.postgres.session import Admitted, Session
+from gris_gateway.faces.postgres.settings import DATABASE, settings_in
+from gris_gateway.faces.postgres.wire import MAX_PASSWORD_BYTES, ConnectionOver, Malformed, Wire, WireRules
 from gris_serving.admitting import Admitting, Sender
 from gris_serving.internal_errors import log_internal_error
 from gris_serving.listening import bound_socket

@@ -13,9 +13,9 @@ from typing import Any
 from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel, Field, ValidationError
 
-from gris_mcp.arguments import Arguments
-from gris_mcp.naming import no_such
-from gris_mcp.results import Instant, Whole, only_seen, view_of
+from gris_gateway.faces.mcp.arguments import Arguments
+from gris_gateway.faces.mcp.naming import no_such
+from gris_gateway.faces.mcp.results import Instant, Whole, only_seen, view_of
 from pinot_connector.errors import (
     BudgetExhausted,
     BudgetHeld,

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 from pygwire.messages import DataRow, FieldDescription, RowDescription
 
-from gris_postgres.errors import PROTOCOL, PostgresError
-from gris_postgres.types import SIZES, Oid, written
+from gris_gateway.faces.postgres.errors import PROTOCOL, PostgresError
+from gris_gateway.faces.postgres.types import SIZES, Oid, written
 from pinot_connector import formats
 from pinot_connector.dbapi.tables import kinds, tabulated
 from pinot_connector.dbapi.types import Kind

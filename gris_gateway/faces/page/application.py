@@ -16,8 +16,8 @@ from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from gris_page.asking import Form, seen_by
-from gris_page.rendering import rendered
+from gris_gateway.faces.page.asking import Form, seen_by
+from gris_gateway.faces.page.rendering import rendered
 from gris_serving.admitting import Admitting, Sender
 from gris_serving.http_connections import sender_of
 from gris_serving.http_requests import HttpRules

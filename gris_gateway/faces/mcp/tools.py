@@ -10,8 +10,8 @@ from typing import Any
 from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
 from pydantic import BaseModel
 
-from gris_mcp import descriptions
-from gris_mcp.arguments import (
+from gris_gateway.faces.mcp import descriptions
+from gris_gateway.faces.mcp.arguments import (
     Arguments,
     Asked,
     CatalogArguments,
@@ -19,10 +19,10 @@ from gris_mcp.arguments import (
     Nothing,
     Question,
 )
-from gris_mcp.catalog_results import Tables, tables_of
-from gris_mcp.failures import failure_of
-from gris_mcp.refusals import explained
-from gris_mcp.results import (
+from gris_gateway.faces.mcp.catalog_results import Tables, tables_of
+from gris_gateway.faces.mcp.failures import failure_of
+from gris_gateway.faces.mcp.refusals import explained
+from gris_gateway.faces.mcp.results import (
     Answer,
     Budget,
     History,

@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from google.protobuf.json_format import MessageToDict
 from pydantic import AliasPath, BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
-from gris_mcp import descriptions
+from gris_gateway.faces.mcp import descriptions
 from pinot_connector.budgets import Level, Mode, questions_left
 from pinot_connector.catalog import BlocksEntry
 from pinot_connector.errors import IntegrityError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from gris_page.asking import ASK, PRICE, Seen
+from gris_gateway.faces.page.asking import ASK, PRICE, Seen
 from pinot_connector import formats
 from pinot_connector.notebooks.cells import cells, facts, heads, visible
 
@@ -13,7 +13,7 @@ MOST_ROWS = 1000
 
 def _environment() -> Environment:
     found = Environment(
-        loader=PackageLoader("gris_page", ""),
+        loader=PackageLoader("gris_gateway.faces.page", ""),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

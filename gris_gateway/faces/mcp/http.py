@@ -17,8 +17,8 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
-from gris_mcp.server import Context, private_server
-from gris_mcp.unreadable import UNREADABLE, is_readable, is_version
+from gris_gateway.faces.mcp.server import Context, private_server
+from gris_gateway.faces.mcp.unreadable import UNREADABLE, is_readable, is_version
 from gris_serving.admitting import Admitting
 from gris_serving.http_connections import sender_of
 from gris_serving.http_requests import HttpRules

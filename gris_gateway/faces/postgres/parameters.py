@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from gris_postgres.errors import SYNTAX, TOO_MUCH, VALUE, PostgresError, error_of
-from gris_postgres.texts import Asked, Part, Text
-from gris_postgres.types import ARRAYS, TEXTS, Oid, read
+from gris_gateway.faces.postgres.errors import SYNTAX, TOO_MUCH, VALUE, PostgresError, error_of
+from gris_gateway.faces.postgres.texts import Asked, Part, Text
+from gris_gateway.faces.postgres.types import ARRAYS, TEXTS, Oid, read
 from pinot_connector.catalog import Catalog, ColumnEntry
 from pinot_connector.dbapi.parameters import literal
 from pinot_connector.engines.base import ColumnType

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gris_mcp.arguments import Arguments, CatalogArguments, Question
-from gris_mcp.failures import Failure
-from gris_mcp.naming import nearest_of, no_such
+from gris_gateway.faces.mcp.arguments import Arguments, CatalogArguments, Question
+from gris_gateway.faces.mcp.failures import Failure
+from gris_gateway.faces.mcp.naming import nearest_of, no_such
 from pinot_connector.catalog import TableEntry
 from pinot_connector.errors import ErrorCode, GrisError, InvalidQuestion, RefusedByPolicy
 from pinot_connector.gateway_client import AsyncGatewayClient

@@ -15,10 +15,10 @@ from gris_serving.reloading_files import SecurityError
 
 # The modules that serve each key of the configuration, and the extra that brings their libraries.
 _SERVED_BY = {
-    "mcp": (("gris_mcp.http", "gris_gateway.http_faces"), "mcp"),
-    "broker": (("gris_broker.application", "gris_gateway.http_faces"), "broker"),
-    "postgres": (("gris_postgres.server",), "postgres-wire"),
-    "page": (("gris_page.rendering", "gris_gateway.http_faces"), "page"),
+    "mcp": (("gris_gateway.faces.mcp.http", "gris_gateway.http_faces"), "mcp"),
+    "broker": (("gris_gateway.faces.broker.application", "gris_gateway.http_faces"), "broker"),
+    "postgres": (("gris_gateway.faces.postgres.server",), "postgres-wire"),
+    "page": (("gris_gateway.faces.page.rendering", "gris_gateway.http_faces"), "page"),
 }
 
 
@@ -74,9 +74,9 @@ def face_of(
         else:
             application = page_of(settings, admitting, limits, is_secure=tls is not None)
         return HttpServer(name, settings.listen, tls, application, limits)
-    from gris_postgres.catalogue_process import programs  # noqa: PLC0415 - an extra
-    from gris_postgres.server import PostgresServer  # noqa: PLC0415 - an extra
-    from gris_postgres.wire import WireRules  # noqa: PLC0415 - an extra
+    from gris_gateway.faces.postgres.catalogue_process import programs  # noqa: PLC0415 - an extra
+    from gris_gateway.faces.postgres.server import PostgresServer  # noqa: PLC0415 - an extra
+    from gris_gateway.faces.postgres.wire import WireRules  # noqa: PLC0415 - an extra
 
     if not isinstance(settings, PostgresSettings):
         raise AssertionError("what is not over HTTP is for clients of PostgreSQL")

@@ -18,9 +18,9 @@ from mcp_types import (
     PaginatedRequestParams,
 )
 
-from gris_mcp import version
-from gris_mcp.descriptions import INSTRUCTIONS
-from gris_mcp.tools import TOOLS
+from gris_gateway.faces.mcp import version
+from gris_gateway.faces.mcp.descriptions import INSTRUCTIONS
+from gris_gateway.faces.mcp.tools import TOOLS
 from pinot_connector.gateway_client import AsyncGatewayClient
 
 NAME = "gris"

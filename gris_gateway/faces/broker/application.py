@@ -21,11 +21,11 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from gris_broker.answers import answer_of, one_row, refusal
-from gris_broker.credentials import sender_and_account
-from gris_broker.failures import INTERNAL, code_of
-from gris_broker.statements import Asked, asked, asked_in
-from gris_broker.tables import broker_at, schema_of
+from gris_gateway.faces.broker.answers import answer_of, one_row, refusal
+from gris_gateway.faces.broker.credentials import sender_and_account
+from gris_gateway.faces.broker.failures import INTERNAL, code_of
+from gris_gateway.faces.broker.statements import Asked, asked, asked_in
+from gris_gateway.faces.broker.tables import broker_at, schema_of
 from gris_serving.admitting import Admitting
 from gris_serving.http_connections import sender_of
 from gris_serving.http_requests import HttpRules

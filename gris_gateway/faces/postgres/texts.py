@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
-from gris_postgres.errors import SYNTAX, TOO_MUCH, PostgresError
+from gris_gateway.faces.postgres.errors import SYNTAX, TOO_MUCH, PostgresError
 
 MAX_CHARACTERS = 200_000
 """No statement that dp_service accepts is longer."""

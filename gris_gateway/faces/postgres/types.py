@@ -9,7 +9,7 @@ from decimal import Decimal, InvalidOperation
 from enum import IntEnum
 from typing import Any
 
-from gris_postgres.errors import NOT_SUPPORTED, VALUE, PostgresError
+from gris_gateway.faces.postgres.errors import NOT_SUPPORTED, VALUE, PostgresError
 
 _FIRST_DAY = datetime.date(2000, 1, 1)
 _FIRST_INSTANT = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)

@@ -11,8 +11,8 @@ from pygwire import messages
 from pygwire.connection import FrontendConnection
 from pygwire.exceptions import PygwireError
 
-from gris_postgres.catalogue_process import DATABASE
-from gris_postgres.errors import NOT_SUPPORTED, TOO_MUCH, PostgresError
+from gris_gateway.faces.postgres.catalogue_process import DATABASE
+from gris_gateway.faces.postgres.errors import NOT_SUPPORTED, TOO_MUCH, PostgresError
 
 MOST_BYTES = 4 * 2**20
 _READ_BYTES = 2**16

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from gris_postgres.errors import NO_SETTING, NOT_SUPPORTED, VALUE, PostgresError
+from gris_gateway.faces.postgres.errors import NO_SETTING, NOT_SUPPORTED, VALUE, PostgresError
 from pinot_connector.checked_arguments import require_confidence, require_max_cost
 from pinot_connector.errors import InvalidQuestion
 

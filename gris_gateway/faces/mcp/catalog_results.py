@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-from gris_mcp.results import Element, view_of
+from gris_gateway.faces.mcp.results import Element, view_of
 from pinot_connector.catalog import Catalog, CatalogContributions, ColumnEntry, TableEntry
 from pinot_connector.parameters import Consistency
 

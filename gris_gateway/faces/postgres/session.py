@@ -13,9 +13,9 @@ from typing import Protocol, TypeAlias
 from pygwire.constants import TransactionStatus
 from pygwire.messages import Bind, RowDescription
 
-from gris_postgres.catalogue import Catalogue, ListedTables
-from gris_postgres.catalogue_connection import CatalogueAnswer
-from gris_postgres.errors import (
+from gris_gateway.faces.postgres.catalogue import Catalogue, ListedTables
+from gris_gateway.faces.postgres.catalogue_connection import CatalogueAnswer
+from gris_gateway.faces.postgres.errors import (
     ABORTED,
     NOT_SUPPORTED,
     READ_ONLY,
@@ -23,11 +23,19 @@ from gris_postgres.errors import (
     PostgresError,
     error_of,
 )
-from gris_postgres.parameters import Parameter, count_in, parameters_of, values_of, with_values
-from gris_postgres.results import OF_EXPLANATION, Answer, Columns, answer_of, columns_of, described, table
-from gris_postgres.settings import DATABASE, Settings
-from gris_postgres.texts import Asked, Text, is_of_catalogue
-from gris_postgres.types import Oid
+from gris_gateway.faces.postgres.parameters import Parameter, count_in, parameters_of, values_of, with_values
+from gris_gateway.faces.postgres.results import (
+    OF_EXPLANATION,
+    Answer,
+    Columns,
+    answer_of,
+    columns_of,
+    described,
+    table,
+)
+from gris_gateway.faces.postgres.settings import DATABASE, Settings
+from gris_gateway.faces.postgres.texts import Asked, Text, is_of_catalogue
+from gris_gateway.faces.postgres.types import Oid
 from gris_serving.refusals import HttpRefusalError
 from pinot_connector.errors import GrisError
 from pinot_connector.gateway_client import AsyncGatewayClient

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mcp.server.stdio import stdio_server
 
-from gris_mcp.server import private_server
-from gris_mcp.unreadable import answering_unreadable
+from gris_gateway.faces.mcp.server import private_server
+from gris_gateway.faces.mcp.unreadable import answering_unreadable
 from pinot_connector.endpoints import Endpoint
 from pinot_connector.gateway_client import AsyncGatewayClient
 

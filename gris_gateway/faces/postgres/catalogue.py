@@ -17,9 +17,19 @@ from pathlib import Path
 
 from pygwire import messages
 
-from gris_postgres.catalogue_connection import CatalogueAnswer, CatalogueConnection, CatalogueUnreachable
-from gris_postgres.catalogue_process import DATABASE, MOST_CONNECTIONS, OWNER, READER, CatalogueProcess
-from gris_postgres.errors import CANCELLED, SYSTEM, TOO_MUCH, PostgresError
+from gris_gateway.faces.postgres.catalogue_connection import (
+    CatalogueAnswer,
+    CatalogueConnection,
+    CatalogueUnreachable,
+)
+from gris_gateway.faces.postgres.catalogue_process import (
+    DATABASE,
+    MOST_CONNECTIONS,
+    OWNER,
+    READER,
+    CatalogueProcess,
+)
+from gris_gateway.faces.postgres.errors import CANCELLED, SYSTEM, TOO_MUCH, PostgresError
 from gris_serving.reloading_files import SecurityError
 from pinot_connector.catalog import TableEntry
 from pinot_connector.engines.base import ColumnType

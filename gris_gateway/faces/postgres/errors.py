@@ -13,7 +13,7 @@ from pinot_connector.errors import GrisError
 from pinot_connector.failure_kinds import FailureKind, kind_of
 
 if TYPE_CHECKING:
-    from gris_postgres.texts import Asked
+    from gris_gateway.faces.postgres.texts import Asked
 
 SYNTAX, VALUE, BUSY, LOGIN, SYSTEM, INTERNAL = "42601", "22023", "53000", "28000", "58000", "XX000"
 PROTOCOL, TOO_MUCH, NOT_SUPPORTED, READ_ONLY, CANCELLED = "08P01", "54000", "0A000", "25006", "57014"

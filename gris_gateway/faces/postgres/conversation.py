@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pygwire import messages
 from pygwire.constants import TransactionStatus
 
-from gris_postgres.errors import (
+from gris_gateway.faces.postgres.errors import (
     CANCELLED,
     INTERNAL,
     NO_PORTAL,
@@ -27,11 +27,11 @@ from gris_postgres.errors import (
     PostgresError,
     notice,
 )
-from gris_postgres.results import Answer
-from gris_postgres.session import Prepared, Session
-from gris_postgres.texts import Text, statements_in
-from gris_postgres.types import Oid
-from gris_postgres.wire import ConnectionOver, Malformed, Wire, WireRules
+from gris_gateway.faces.postgres.results import Answer
+from gris_gateway.faces.postgres.session import Prepared, Session
+from gris_gateway.faces.postgres.texts import Text, statements_in
+from gris_gateway.faces.postgres.types import Oid
+from gris_gateway.faces.postgres.wire import ConnectionOver, Malformed, Wire, WireRules
 from gris_serving.internal_errors import log_internal_error
 
 log = logging.getLogger(__name__)
