@@ -21,6 +21,7 @@ from gris_gateway.configuration import (
     Tokens,
 )
 from gris_gateway.face_settings import BrokerSettings, PostgresSettings
+from gris_gateway.page_settings import PageSettings, ProxySettings
 
 SCHEMA: dict[str, Any] = json.loads((CHART / "values.schema.json").read_text())
 BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
@@ -40,10 +41,12 @@ OF_THE_CHART: dict[type[BaseModel], set[str]] = {
         "mcp",
         "broker",
         "postgres",
+        "page",
     },
     HistorySettings: {"file"},
     BrokerSettings: {"listen", "tls"},
     PostgresSettings: {"listen", "tls", "catalogue"},
+    PageSettings: {"listen", "tls", "link"},
     Pinot: {"broker", "controller", "authorization_file", "ca_file", "certificate_file"},
     Tokens: {"key_file", "ca_file"},
 }
@@ -54,6 +57,8 @@ REPEATED: dict[type[BaseModel], str] = {
     TimeoutSettings: "gateway.settings.timeouts",
     BrokerSettings: "gateway.broker.settings",
     PostgresSettings: "gateway.postgres.settings",
+    PageSettings: "gateway.page.settings",
+    ProxySettings: "gateway.page.settings.proxy",
     Pinot: "pinot.settings",
     Tokens: "gateway.identity.jwt",
     AccountRule: "gateway.identity.jwt.accounts.items",

@@ -26,6 +26,7 @@ from gris_serving.call_outcome import CallOutcome
 from gris_serving.metrics import CallMetrics, Readiness
 from pinot_connector.release_store import StoreStatistics
 from pinot_connector.telemetry import Meters
+from tests.deploy.manifests import deployments
 from tests.support.some import some
 
 ROOT = Path(__file__).parents[2]
@@ -124,16 +125,14 @@ def test_alerts_miss_every_job_that_is_scraped() -> None:
     assert 'max_over_time(sum(up{job="gris-region"})' in reported["GrisRegionGone"]
 
 
+@pytest.mark.usefixtures("starts_processes")
 def test_what_has_metrics_on_kubernetes_is_scraped() -> None:
     """Every Deployment that names a port so."""
-    text = (ROOT / "deploy" / "kubernetes" / "regions.yaml").read_text()
-    found = [each for each in yaml.safe_load_all(text) if each]
     pods = {
         each["spec"]["template"]["metadata"]["labels"]["app.kubernetes.io/name"]: each["spec"]["template"][
             "spec"
         ]
-        for each in found
-        if each["kind"] == "Deployment"
+        for each in deployments("regions").values()
     }
     with_metrics = {
         f"gris-{name}"

@@ -46,6 +46,10 @@
 {{- if not $gateway.postgres.catalogue }}{{ $_ := set $postgres "catalogue" false }}{{ end -}}
 {{- $_ := set $made "postgres" $postgres -}}
 {{- end -}}
+{{- if $gateway.page.enabled -}}
+{{- $proxies := dict "certificate" "/run/gris/gateway.pem" "key" "/run/gris/gateway.key" "client_ca" "/run/gris/ca.pem" -}}
+{{- $_ := set $made "page" (merge (dict "listen" "0.0.0.0:50056" "tls" $proxies) $gateway.page.settings) -}}
+{{- end -}}
 {{- toYaml (merge $made $gateway.settings) -}}
 {{- end }}
 
@@ -57,6 +61,9 @@ broker: 50057
 {{- end }}
 {{- if .Values.gateway.postgres.enabled }}
 postgres: 50058
+{{- end }}
+{{- if .Values.gateway.page.enabled }}
+page: 50056
 {{- end }}
 {{- end }}
 

@@ -96,6 +96,9 @@
 {{- if and $values.gateway.broker.enabled (not $values.gateway.broker.settings.hosts) -}}
 {{- $faults = append $faults "gateway.broker.settings.hosts: give the names by which callers reach the gateway, as its certificate has them" -}}
 {{- end -}}
+{{- if and $values.gateway.page.enabled (not (and $values.gateway.page.settings.address $values.gateway.page.settings.proxy)) -}}
+{{- $faults = append $faults "gateway.page.settings: give address and proxy: people reach the page only through a proxy that has them log in" -}}
+{{- end -}}
 {{- if eq $values.gateway.releases.kind "sqlite" -}}
 {{- if gt (int $values.gateway.replicas) 1 -}}
 {{- $faults = append $faults "gateway.replicas: a release store in a file is for one gateway: set 1, or gateway.releases.kind=postgresql" -}}
