@@ -49,18 +49,6 @@ class BoundedBy(StrEnum):
     ASSUMED = "assumed"
 
 
-class Answering(StrEnum):
-    """A way of answering between which a policy lets the service choose, by its name in a policy.
-
-    UNBOUNDED: the mechanism that needs no bound, whose price grows with k. ONE_LOOK and TWO_LOOKS: bounded
-    contributions; over a known domain two looks are one.
-    """
-
-    UNBOUNDED = "unbounded"
-    ONE_LOOK = "one_look"
-    TWO_LOOKS = "two_looks"
-
-
 class Consistency(StrEnum):
     """Whether the same question on the same data gets the same answer."""
 

@@ -8,11 +8,9 @@ from gris_cli.formatting import format_currency, format_published
 from gris_cli.terminal import grid, print_json, say, show
 from pinot_connector import formats
 from pinot_connector.catalog import (
-    Answering,
     Catalog,
     CatalogContributions,
     CatalogValue,
-    ChoiceEntry,
     ColumnEntry,
     MeasureEntry,
     TableEntry,
@@ -51,8 +49,6 @@ def _print_table(table: TableEntry) -> None:
         say("bounded", _format_contributions(table.contributions))
     if table.block_column is not None:
         say("block", f"a row's, by {table.block_column}")
-    if table.choice is not None:
-        say("chosen", _format_choice(table.choice))
     for value in table.values:
         say("sums", _format_value(value))
     for quantile in table.quantiles:
@@ -67,14 +63,14 @@ def _print_table(table: TableEntry) -> None:
 
 
 def _cells(column: ColumnEntry) -> tuple[str, ...]:
-    may_answer = [each.value for each in (column.mechanism, column.other_mechanism) if each is not None]
+    mechanism = "-" if column.mechanism is None else column.mechanism.value
     filters = ", ".join(operator.value for operator in column.filters) or "-"
     values = _format_domain(column.domain)
     if column.published is not None:
         values += f"; {format_published(column.published.rho, column.published.delta)}"
     if column.looked_up_by is not None:
         values += f"; looked up by {column.looked_up_by}"
-    return column.name, column.type.value, " or ".join(may_answer) or "-", filters, values
+    return column.name, column.type.value, mechanism, filters, values
 
 
 def _format_domain(domain: tuple[ShownScalar, ...] | None) -> str:
@@ -120,17 +116,6 @@ def _format_totals(contributions: CatalogContributions) -> str:
     return (
         f"; totals beside two columns take {formats.exact(contributions.totals_share)} of the units{members}"
     )
-
-
-def _format_choice(choice: ChoiceEntry) -> str:
-    units = ", ".join(map(str, choice.units))
-    names = {
-        Answering.UNBOUNDED: "no bound, for a price that grows with k",
-        Answering.ONE_LOOK: f"one look for {units} information",
-        Answering.TWO_LOOKS: f"two looks for {units} information",
-    }
-    ways = "; ".join(names[each] for each in choice.among)
-    return f"the cheapest that is expected to find all elements, of: {ways}. Otherwise as above"
 
 
 def _format_value(value: CatalogValue) -> str:

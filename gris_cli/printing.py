@@ -8,7 +8,6 @@ from pathlib import Path
 
 from rich.table import Table
 
-from gris_cli.alternatives import alternatives_table
 from gris_cli.budget_formatting import (
     format_guarantee,
     format_more_questions,
@@ -129,8 +128,6 @@ def print_explanation(explanation: Explanation, *, as_json: bool) -> None:
         say("of budget", format_share(share))
     say("", format_questions_left(explanation))
     _say_statements(each for each in explanation.statements if each.code != PRICE)
-    if (table := alternatives_table(explanation)) is not None:
-        show(table)
     for query in explanation.queries:
         look = f", look {query.look}" if query.look else ""
         say(f"SQL, {query.dialect}{look}", shown_sql(query.sql))

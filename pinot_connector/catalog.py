@@ -84,30 +84,6 @@ class TimeEntry:
     parts: tuple[str, ...] = ()
 
 
-class Answering(Enum):
-    """A way of answering a question of a table whose contributions are bounded.
-
-    UNBOUNDED is a mechanism that needs no bound, whose price grows with k; two looks only count a known domain.
-    """
-
-    UNBOUNDED = "unbounded"
-    ONE_LOOK = "one_look"
-    TWO_LOOKS = "two_looks"
-
-
-@dataclass(frozen=True)
-class ChoiceEntry:
-    """Between what the service chooses: the cheapest way that is expected to find all elements of a question.
-
-    `among` are the ways, the first of which is taken of equal prices; `units` how many information units a question of
-    bounded contributions may cost. Where no way is expected to find them, the table's `contributions` say how it is
-    answered.
-    """
-
-    among: tuple[Answering, ...]
-    units: tuple[int, ...]
-
-
 def _domain(message: dp_pb2.CatalogColumn) -> tuple[ShownScalar, ...] | None:
     if not message.domain_size:
         return None
@@ -144,8 +120,7 @@ _TYPES = meanings(ColumnType, histogram_pb2.ColumnType.DESCRIPTOR)
 class ColumnEntry:
     """A column that questions may use.
 
-    `mechanism` answers where questions group by this column alone; None: they may not. The service may choose
-    `other_mechanism` instead; None: there is none. `domain` None: its values are
+    `mechanism` answers where questions group by this column alone; None: they may not. `domain` None: its values are
     not known beforehand. `delta` is the most of its values that one member has, None: any number. `null_value` stands
     for rows without a value, None: they are left out. `published` is what finding the domain in the data cost everyone
     who may see it, None: it was not found there. `looked_up_by` is the column by whose values this one's are looked up,
@@ -160,7 +135,6 @@ class ColumnEntry:
     delta: int | None
     null_value: ShownScalar | None = field(metadata=read_by(_null_value))
     published: PublishedDomain | None = None
-    other_mechanism: Mechanism | None = None
     looked_up_by: str | None = None
 
 
@@ -240,10 +214,9 @@ class FunctionEntry:
 class TableEntry:
     """A table that may be asked about; `member` names the column that identifies a member.
 
-    `contributions` is how the contributions of members are bounded; None: they are not. `choice` is between what the
-    service chooses for each question; None: it does not. `values` are the columns that may be summed beside counts of
-    distinct members, and `quantiles` those whose quantiles may be asked for. `block_column` says which block of members
-    a row is of; None: every question reads all.
+    `contributions` is how the contributions of members are bounded; None: they are not. `values` are the columns that
+    may be summed beside counts of distinct members, and `quantiles` those whose quantiles may be asked for.
+    `block_column` says which block of members a row is of; None: every question reads all.
     """
 
     name: str
@@ -253,7 +226,6 @@ class TableEntry:
     consistency: Consistency
     columns: tuple[ColumnEntry, ...]
     contributions: CatalogContributions | None = None
-    choice: ChoiceEntry | None = None
     values: tuple[CatalogValue, ...] = ()
     quantiles: tuple[QuantileColumn, ...] = ()
     functions: tuple[FunctionEntry, ...] = ()

@@ -168,29 +168,6 @@ class Accuracy:
     ordered_mostly: int | None
     prices: tuple[ExpectedPrice, ...]
 
-    @property
-    def found_text(self) -> str:
-        """From which count on an element is found with 95 %, for people; empty where there is no threshold."""
-        if self.found_mostly is None:
-            return ""
-        return f"{self.found_mostly:,}{'' if self.is_fixed else ' above the rest'}"
-
-
-@dataclass(frozen=True)
-class Alternative:
-    """A way of answering a question, of those between which the policy lets the service choose.
-
-    `finds_all` says whether it is expected to find all k elements, by the counts that the policy's author expects;
-    None: nothing is expected of the counts of this question. The `chosen` one is the cheapest that is, else what the
-    policy states; it never depends on the data. `accuracy` is how exact its answer can be expected to be.
-    """
-
-    parameters: Parameters
-    worst_case_cost: Cost
-    chosen: bool
-    finds_all: bool | None
-    accuracy: Accuracy
-
 
 @dataclass(frozen=True)
 class Explanation(ExplanationViews):
@@ -199,7 +176,6 @@ class Explanation(ExplanationViews):
     `shares` are the cost's shares of every limit, by level and unit; empty if the budget was not read, or nothing has a
     limit. A question whose answers repeat, and which the account has paid for on the same data, costs nothing.
     `requested_k` is the question's k where the policy shows at most `parameters.k` elements, which is less.
-    `alternatives` are the ways of answering between which the service has chosen; empty if the policy leaves no choice.
     `accuracy` is how exact the answer can be expected to be; None: the service is of a version that does not say.
     """
 
@@ -209,7 +185,6 @@ class Explanation(ExplanationViews):
     queries: tuple[RenderedQuery, ...]
     shares: tuple[Share, ...] = ()
     requested_k: int | None = None
-    alternatives: tuple[Alternative, ...] = ()
     accuracy: Accuracy | None = None
     _estimate: dp_pb2.Estimate = field(repr=False, compare=False, kw_only=True)
 

@@ -14,7 +14,6 @@ from dp_service.noise.discrete_gaussian import MAX_VARIANCE
 from dp_service.noise.gaussian_price import rho_of_units, variance_for
 from dp_service.queries.answer_columns import FIRST_COUNT_COLUMN
 from dp_service.queries.asked_numbers import Measure
-from dp_service.queries.policy_choice import faults_of_choice
 from dp_service.queries.policy_faults import Fault
 from dp_service.queries.policy_totals import faults_of_totals
 from dp_service.queries.table_contributions import ONE_PERIOD, Contributions
@@ -52,7 +51,7 @@ def check_contributions(policy: Policy, fault: Fault) -> None:
             *_of_copy(table, block),
             *_of_names(block),
             *_of_shift(block),
-            *faults_of_choice(table, block),
+            *_of_expected(table, block),
             *_of_noise(policy, table, block),
             *faults_of_totals(policy, table, block),
         ]
@@ -145,15 +144,23 @@ def _of_shift(block: Contributions) -> _Found:
         yield "shift", "expected this key only with bound: in_query, whose query counts the members as well"
 
 
+def _of_expected(table: Table, block: Contributions) -> _Found:
+    """Yield what is wrong with what the author expects of counts."""
+    grouped = {column.name for column in table.columns if column.group_by}
+    for column, stated in block.expected.items():
+        if column not in grouped:
+            yield "expected", f"{column}: expected a column that questions may group by"
+        if not stated.falls:
+            yield "expected", f"{column}: expected ascending ranks, with counts that do not rise"
+
+
 def _of_noise(policy: Policy, table: Table, block: Contributions) -> _Found:
     """Yield that no such noise can be drawn; a calendar's periods are known with a question only."""
     if (block.least_units or 0) > block.units:
         yield "least_units", f"expected at most {block.units}, the units of every other question"
     if (block.most_units or block.units) < block.units:
         yield "most_units", f"expected at least {block.units}, the units of every other question"
-    allowed = block.allowed_units
-    least = allowed[0] if block.choice is None else min(allowed[0], block.choice.units[0])
-    rho = rho_of_units(policy.currency.epsilon_per, least)
+    rho = rho_of_units(policy.currency.epsilon_per, block.allowed_units[0])
     for key, bound, part in _looks(block):
         if any(variance > MAX_VARIANCE for variance in _variances(table, block, bound, part * rho)):
             yield key, "expected less, or a smaller tau or more units: the noise is too large to be drawn"

@@ -113,7 +113,6 @@ def _zone(name: str) -> str:
 
 Zone = Annotated[str, AfterValidator(_zone)]
 Share = Annotated[Fraction, BeforeValidator(exact_share), Field(gt=0, lt=1)]
-Part = Annotated[Fraction, BeforeValidator(exact_share), Field(gt=0, le=1)]
 TimestampUnit = Literal["seconds", "milliseconds", "microseconds"]
 """The units that integers may count since 1970-01-01 in a column of timestamps."""
 Identifier = Annotated[str, Field(max_length=128), AfterValidator(_identifier)]

@@ -15,12 +15,11 @@ from dp_service.queries.policy_types import (
     MAXIMUM_PERIODS,
     MAXIMUM_STATED,
     Identifier,
-    Part,
     Share,
     Stated,
 )
 from dp_service.queries.times import Refresh
-from dp_service.terms import Answering, BoundedBy
+from dp_service.terms import BoundedBy
 
 ONE_PERIOD = "all"
 """What a policy and a prepared copy say where the whole copy is one period."""
@@ -67,7 +66,7 @@ class ExpectedCounts(RootModel[Annotated[list[ExpectedCount], Field(min_length=1
 
     Each is the count of distinct members of the element at a rank, before bounding, by ascending rank and falling
     count. They come from another period or from elsewhere, never from the data that questions are about; if they are
-    wrong, less is found than expected, and nothing else changes.
+    wrong, a `max_error` that is a part of them leads to another price, and nothing else changes.
     """
 
     @property
@@ -78,29 +77,6 @@ class ExpectedCounts(RootModel[Annotated[list[ExpectedCount], Field(min_length=1
     def at_least(self, rank: int) -> int:
         """Return the count that the elements up to this rank reach: that of the next rank that is stated, else 0."""
         return next((each.count for each in self.root if each.rank >= rank), 0)
-
-    def at_most(self, rank: int) -> int | None:
-        """Return the count that the elements from this rank on do not exceed; None: nothing is stated of them."""
-        return next((each.count for each in reversed(self.root) if each.rank <= rank), None)
-
-
-class Choice(Stated):
-    """Between which ways of answering the service chooses the cheapest that is expected to find all k elements.
-
-    Attributes:
-        among: The ways; of equal prices the first is chosen.
-        units: How many information units a question of bounded contributions may cost, ascending; those that the block
-            above states are always among them.
-        kept: The part of a count that bounding to `delta_0` is expected to leave.
-        kept_names: The same of the first of two looks; None: it has the bound of the second, or there is none.
-        expected: What is expected of counts, for each column of which something is.
-    """
-
-    among: Annotated[list[Annotated[Answering, Field(strict=False)]], Field(min_length=2, max_length=3)]
-    units: Annotated[list[_Units], Field(min_length=1, max_length=20)] = Field(default_factory=list)
-    kept: Part
-    kept_names: Part | None = None
-    expected: Annotated[dict[Identifier, ExpectedCounts], Field(max_length=100)] = Field(default_factory=dict)
 
 
 class Sums(Stated):
@@ -145,7 +121,7 @@ class Contributions(Stated):
         calendar: Instead, how long a period is. A question's range then decides how many there are.
         names: The first of two looks; `delta_0` then bounds the second, within the names. None: there is one look.
         shift: Whether counts of small known domains are released relative to their total, where that helps.
-        choice: What the service may choose instead; None: everything is answered as stated here.
+        expected: What is expected of counts, for each column of which something is.
         sums: What sums rest on; None: there are none.
         buckets: In how many buckets of time a member counts at most, in questions by them alone; None: `delta_0`.
         totals: What totals rest on; None: there are none.
@@ -163,7 +139,7 @@ class Contributions(Stated):
     calendar: Annotated[Refresh, Field(strict=False)] | None = None
     names: Names | None = None
     shift: bool = False
-    choice: Annotated[Choice | None, Field(alias="choose")] = None
+    expected: Annotated[dict[Identifier, ExpectedCounts], Field(max_length=100)] = Field(default_factory=dict)
     sums: Sums | None = None
     buckets: _Bound | None = None
     totals: Totals | None = None
@@ -186,10 +162,3 @@ class Contributions(Stated):
         if names is None or names.states_bound:
             return names
         return names.bounded_by(info.data.get("delta_0", 0))
-
-    @field_validator("choice")
-    @classmethod
-    def _with_units_of_the_block(cls, choice: Choice | None, info: ValidationInfo) -> Choice | None:
-        if choice is None or "units" not in info.data:
-            return choice
-        return choice.model_copy(update={"units": sorted({info.data["units"], *choice.units})})

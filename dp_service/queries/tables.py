@@ -21,7 +21,7 @@ from dp_service.queries.policy_types import Identifier, Stated
 from dp_service.queries.publications import Publication, policy_statement
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.suggestions import instead_of, quoted
-from dp_service.queries.table_contributions import Choice, Contributions
+from dp_service.queries.table_contributions import Contributions
 from dp_service.queries.time_parts import TimePart
 from dp_service.queries.times import TimeColumn
 from dp_service.queries.value_columns import QuantileColumn, ValueColumn
@@ -199,11 +199,6 @@ class Table(TableKeys):
             each.name: each for each in self.quantiles if each.type is not ValueType.DATE
         }
         return found | {each.name: each for each in self.values}
-
-    @property
-    def choice(self) -> Choice | None:
-        """Between what the service chooses for a question; None: the policy says how it is answered."""
-        return None if self.contributions is None else self.contributions.choice
 
     def column(self, name: str) -> Column:
         """Return a column that a question names.

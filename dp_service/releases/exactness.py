@@ -19,12 +19,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dp_service.parameters.release import ReleaseParameters
-from dp_service.queries.alternatives import as_stated, expected_counts
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.max_error import MAX_ERROR, MaxError
 from dp_service.queries.policy import Policy
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.structured import HistogramQuery
+from dp_service.queries.table_contributions import Contributions, ExpectedCounts
 from dp_service.releases.kinds import UnusableParametersError, kind_of
 from dp_service.releases.kinds.views import ExpectedAccuracy
 from dp_service.releases.statements import Statement
@@ -56,7 +57,7 @@ def exact_enough(query: HistogramQuery, policy: Policy, wanted: MaxError, *, now
 
     Args:
         query: The question.
-        policy: The policy, whose bounds units keep. Where it lets the service choose a way, this one is as stated.
+        policy: The policy, whose bounds units keep.
         wanted: How exact its counts have to be.
         now: Seconds since 1970 (UTC); decides which periods are closed.
 
@@ -66,17 +67,28 @@ def exact_enough(query: HistogramQuery, policy: Policy, wanted: MaxError, *, now
         UnusableParametersError: No noise can be drawn for it.
     """
     stated = policy.table(query.table).contributions
-    allowed: Sequence[int] = () if stated is None else stated.allowed_units
-    most = resolve(query, as_stated(policy, query.table, units=allowed[-1] if allowed else None), now=now)
+    most = _for_units(query, policy, None if stated is None else stated.allowed_units[-1], now=now)
     parameters = most.parameters
     usual = parameters if stated is None else at_units(parameters, stated.units)
     limit = _in_counts(wanted, query, policy, kind_of(usual).accuracy())
     if not _is_within(parameters, limit):
         raise QuestionError(MAX_ERROR, _too_exact(parameters, limit, wanted))
-    if not allowed:
+    if stated is None:
         return most
+    allowed = stated.allowed_units
     fewest = bisect_left(allowed, True, key=lambda units: _is_within(at_units(parameters, units), limit))
-    return resolve(query, as_stated(policy, query.table, units=allowed[fewest]), now=now)
+    return _for_units(query, policy, allowed[fewest], now=now)
+
+
+def _for_units(query: HistogramQuery, policy: Policy, units: int | None, *, now: int) -> Resolution:
+    """Return a question answered for so many units instead of what its table's block says; None: it has no block."""
+    table = policy.table(query.table)
+    if units is None or table.contributions is None:
+        return resolve(query, policy, now=now)
+    block = table.contributions.model_copy(update={"units": units})
+    others = (each for each in policy.tables if each.name != table.name)
+    priced = table.model_copy(update={"contributions": block})
+    return resolve(query, replace(policy, tables=(*others, priced)), now=now)
 
 
 def _is_within(parameters: ReleaseParameters, limit: Fraction) -> bool:
@@ -109,12 +121,24 @@ def _smallest_counts(query: HistogramQuery, policy: Policy, usual: ExpectedAccur
     for each in query.having:
         if each.aggregate is None and each.comparison in _FROM_BELOW:
             yield each.bound
-    choice = policy.table(query.table).choice
-    expected = None if choice is None else expected_counts(query, choice)
+    expected = _expected_counts(query, policy.table(query.table).contributions)
     if expected is not None and query.k is not None:
         yield Fraction(expected.at_least(query.k))
     if usual.is_fixed and usual.found_half is not None:
         yield Fraction(usual.found_half)
+
+
+def _expected_counts(query: HistogramQuery, block: Contributions | None) -> ExpectedCounts | None:
+    """Return what is expected of the counts of a question; None: nothing.
+
+    Conditions lower counts, and events are not members: of such questions nothing is expected.
+    """
+    if block is None or len(query.dimensions) != 1 or query.filters or query.time_range is not None:
+        return None
+    (dimension,) = query.dimensions
+    if query.measure is not Measure.DISTINCT_MEMBERS or not isinstance(dimension, str):
+        return None
+    return block.expected.get(dimension)
 
 
 _FROM_BELOW = (Comparison.GREATER, Comparison.AT_LEAST, Comparison.EQUAL)

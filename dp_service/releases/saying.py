@@ -14,7 +14,6 @@ from dp_service.queries.functions import NAMES_OF_MEMBERS
 from dp_service.queries.resolution import Resolution
 from dp_service.queries.structured import Free
 from dp_service.queries.times import CompleteBy
-from dp_service.releases.choosing import Chosen
 from dp_service.releases.exactness import at_other_prices, of_other_prices
 from dp_service.releases.kinds import AnyKind, kind_of
 from dp_service.releases.kinds.parts import WHAT_HELPS
@@ -34,7 +33,7 @@ _COUNT_NOISES = {
 
 
 def of_question(
-    resolution: Resolution, worst: Cost, expected: ExpectedAccuracy, chosen: Chosen | None = None
+    resolution: Resolution, worst: Cost, expected: ExpectedAccuracy, allowed: Sequence[int] = ()
 ) -> Iterator[Statement]:
     """Yield what would be done to answer a question, and its price.
 
@@ -42,7 +41,7 @@ def of_question(
         resolution: The question as the policy resolves it.
         worst: The most that it can cost.
         expected: How exact its answer can be expected to be.
-        chosen: Between which ways of answering the service chose; None: it had no choice.
+        allowed: The units that it may cost by what it says of how exact it has to be; empty: it has no such price.
     """
     kind = kind_of(resolution.parameters)
     columns = [name for name, _ in resolution.columns]
@@ -69,10 +68,7 @@ def of_question(
         values=(str(worst.information), str(worst.calls)),
     )
     yield from _blocks(resolution.paid_by)
-    if chosen is not None:
-        yield from of_other_prices(tuple(at_other_prices(resolution.parameters)), chosen.allowed)
-    if chosen is not None and chosen.among:
-        yield _choice(chosen)
+    yield from of_other_prices(tuple(at_other_prices(resolution.parameters)), allowed)
 
 
 def of_answer(
@@ -258,16 +254,6 @@ def _blocks(paid_by: PaidBy) -> Iterator[Statement]:
         )
         text = f"Members of each of {of} blocks (by {division}) can be counted, so all blocks pay; {how}."
         yield Statement("method.all_blocks", text, values=(str(of),))
-
-
-def _choice(chosen: Chosen) -> Statement:
-    """Return how the way of answering was chosen."""
-    of = f"of {len(chosen.among)} ways that the policy allows, by its own expectations and never by the data"
-    if any(each.finds_all for each in chosen.among):
-        text = f"This is the cheapest, {of}, that is expected to find all that is asked for."
-    else:
-        text = f"None, {of}, is expected to find all that is asked for, so this is the one that the policy states."
-    return Statement("method.chosen", text)
 
 
 def _counted_by(resolution: Resolution) -> list[str]:

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
-from dp_service.queries.alternatives import without_bound
 from dp_service.queries.asked_numbers import DistinctValues
 from dp_service.queries.blocks import Blocks
 from dp_service.queries.columns import Column, Operator
@@ -28,14 +27,13 @@ from dp_service.queries.filters import Value, type_of
 from dp_service.queries.functions.parts import Extracted
 from dp_service.queries.policy import Policy
 from dp_service.queries.resolution import mechanism_for
-from dp_service.queries.table_contributions import Choice, Contributions, Names
+from dp_service.queries.table_contributions import Contributions, Names
 from dp_service.queries.tables import OfferedMeasure, Table, TauIs
 from dp_service.queries.times import Refresh, TimeColumn
 from dp_service.queries.value_columns import QuantileColumn, ValueColumn, ValueNulls
 from dp_service.releases.kinds.grids import column_said
 from dp_service.server.errors import CatalogChangedError, RequestError
 from dp_service.server.messages import (
-    ANSWERINGS,
     BOUNDED_BY,
     COLUMN_TYPES,
     CONSISTENCIES,
@@ -49,7 +47,6 @@ from dp_service.server.messages import (
 )
 from dp_service.server.offered_functions import offered_functions
 from dp_service.server.served_policy import PolicyContent
-from dp_service.terms import Answering
 
 # Even with the longest texts, a page stays below gRPC's default limit of 4 MiB.
 MAX_PAGE_SIZE = 500
@@ -212,7 +209,6 @@ def _table(table: Table, columns: list[dp_pb2.CatalogColumn], *, now: int) -> dp
         consistency=CONSISTENCIES[table.consistency],
         columns=columns,
         contributions=None if table.contributions is None else _contributions(table.contributions),
-        choice=None if table.choice is None else _choice(table.choice),
         values=[_value_column(each, sums_rows=table.measures.events is not None) for each in table.values],
         quantiles=map(_quantile_column, table.quantiles),
     )
@@ -237,11 +233,6 @@ def _value_column(column: ValueColumn, *, sums_rows: bool) -> dp_pb2.CatalogValu
         month_lower="" if of_months is None else str(of_months.lower),
         month_upper="" if of_months is None else str(of_months.upper),
     )
-
-
-def _choice(choice: Choice) -> dp_pb2.CatalogChoice:
-    # What is expected of counts is left out: it is the author's, and no question needs it.
-    return dp_pb2.CatalogChoice(among=[ANSWERINGS[each] for each in choice.among], units=choice.units)
 
 
 def _contributions(stated: Contributions) -> dp_pb2.CatalogContributions:
@@ -302,17 +293,8 @@ def _column(column: Column, table: Table, values: tuple[Value, ...]) -> dp_pb2.C
         delta=column.delta_within(restricted=True) or 0,
         null_value=_null_value(column),
         published=_published(column),
-        other_mechanism=_other_mechanism(column, table),
         looked_up_by="" if column.lookup is None else column.lookup.key.name,
     )
-
-
-def _other_mechanism(column: Column, table: Table) -> dp_pb2.Mechanism | None:
-    """Return which mechanism may answer instead; one look and two are the same."""
-    if not column.group_by or table.choice is None or Answering.UNBOUNDED not in table.choice.among:
-        return None
-    number: dp_pb2.Mechanism = MECHANISMS[mechanism_for(without_bound(table), [column])]
-    return number
 
 
 def _domain(column: Column, values: tuple[Value, ...]) -> histogram_pb2.ElementColumn:

@@ -28,7 +28,6 @@ from dp_service.releases.histogram import HistogramError
 from dp_service.releases.kinds.views import AnsweredAggregate, ShownSums
 from dp_service.releases.statements import Statement
 from dp_service.terms import (
-    Answering,
     BoundedBy,
     ColumnType,
     Consistency,
@@ -90,7 +89,6 @@ MEASURES = numbers(asked_numbers.Measure, question_pb2.Measure.DESCRIPTOR)
 COLUMN_TYPES = numbers(ColumnType, histogram_pb2.ColumnType.DESCRIPTOR)
 TIME_UNITS = numbers(TimeUnit, dp_pb2.TimeUnit.DESCRIPTOR)
 MECHANISMS = numbers(MechanismName, dp_pb2.Mechanism.DESCRIPTOR)
-ANSWERINGS = numbers(Answering, dp_pb2.Answering.DESCRIPTOR)
 BOUNDED_BY = numbers(BoundedBy, dp_pb2.BoundedBy.DESCRIPTOR)
 CONSISTENCIES = numbers(Consistency, dp_pb2.Consistency.DESCRIPTOR)
 COUNT_NOISES = numbers(CountNoise, dp_pb2.CountNoise.DESCRIPTOR)

@@ -26,8 +26,8 @@ from dp_service.queries.sql import parse_sql
 from dp_service.queries.sql.words import NO_NAMES
 from dp_service.queries.tables import Table
 from dp_service.queries.times import TimeColumn
-from dp_service.releases.choosing import chosen
 from dp_service.releases.kinds import UnusableParametersError
+from dp_service.releases.resolving import resolve_question
 from dp_service.server.served_policy import PolicyContent
 from dp_service.terms import ColumnType
 
@@ -62,7 +62,7 @@ def offered_functions(content: PolicyContent, table: str, year: int) -> tuple[dp
 
 def _is_answered(sql: str, content: PolicyContent, now: int) -> bool:
     try:
-        chosen(parse_sql(sql, content.policy), content.policy, now=now)
+        resolve_question(parse_sql(sql, content.policy), content.policy, now=now)
     except (QuestionError, RefusedByPolicyError, UnusableParametersError):
         return False
     return True

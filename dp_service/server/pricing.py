@@ -29,10 +29,9 @@ def priced(asked: CachedQuestion) -> dp_pb2.EstimateCostResponse:
         parameters=parameters_message(resolution.parameters),
         statements=map(
             statement_message,
-            of_question(resolution, worst, expected, asked.chosen),
+            of_question(resolution, worst, expected, asked.allowed),
         ),
         requested_k=resolution.requested_k or 0,
-        alternatives=responses.alternatives(asked.chosen),
         accuracy=responses.accuracy_message(expected),
     )
     return dp_pb2.EstimateCostResponse(estimate=estimate, engine_queries=_all_queries(resolution))

@@ -8,7 +8,7 @@ random bytes, of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
@@ -24,7 +24,7 @@ from dp_service.queries.render import render, required_features
 from dp_service.queries.resolution import Resolution
 from dp_service.queries.sql import parse_condition, parse_number, with_dimensions, with_places
 from dp_service.queries.structured import HistogramQuery
-from dp_service.releases.choosing import Chosen, chosen
+from dp_service.releases.resolving import resolve_question
 from dp_service.server.errors import RequestError
 from dp_service.server.messages import FEATURES
 from dp_service.server.question_messages import structured_question
@@ -42,17 +42,16 @@ _Key: TypeAlias = tuple[str | bytes, int | None, AskedAs | None]
 
 @dataclass(frozen=True)
 class CachedQuestion:
-    """A question, its resolution, and the policy statement of the policy that resolved it."""
+    """A question, its resolution, and the policy statement of the policy that resolved it.
+
+    `allowed` are the units that it may cost by what it says of how exact it has to be; empty: it has no such price.
+    """
 
     query: HistogramQuery
-    chosen: Chosen
+    resolution: Resolution
     policy_statement: str
+    allowed: Sequence[int] = ()
     _rendered: dict[str, dp_pb2.EngineQuery] = field(default_factory=dict, compare=False, repr=False)
-
-    @property
-    def resolution(self) -> Resolution:
-        """How the question is answered."""
-        return self.chosen.resolution
 
     def engine_queries(self, dialects: Iterable[str]) -> list[dp_pb2.EngineQuery]:
         """Return the question's query for each of these engines; each is written once. Do not change them."""
@@ -112,11 +111,12 @@ class QuestionCache:
         if (known := self._known(key, policy)) is not None:
             return known
 
-        def resolved() -> Chosen:
-            return chosen(query, policy, now=now)
+        def resolved() -> Resolution:
+            return resolve_question(query, policy, now=now)
 
         answered = with_places(question.sql, policy, resolved) if question.sql else resolved()
-        found = CachedQuestion(query, answered, policy.statement)
+        allowed = () if table.contributions is None else table.contributions.allowed_units
+        found = CachedQuestion(query, answered, policy.statement, allowed)
         self._keep(key, question, policy, found)
         return found
 

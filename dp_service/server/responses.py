@@ -9,7 +9,6 @@ from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2
 
 from dp_service.mechanisms.parameters import Cost
-from dp_service.releases.choosing import Chosen
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.kinds import kind_of
 from dp_service.releases.kinds.grids import in_text
@@ -177,19 +176,6 @@ def bill_of_names(plan: Plan, key: NoiseKey) -> dp_pb2.Bill | None:
     """Return what to charge if the question ends between its two looks; None: it has one look."""
     looks = kind_of(plan.parameters).first_look
     return None if looks is None else bill_of(plan, "", looks.cost_of_names(), key)
-
-
-def alternatives(chosen: Chosen) -> Iterator[dp_pb2.Alternative]:
-    """Yield the ways of answering between which the service has chosen."""
-    for each in chosen.among:
-        parameters = each.resolution.parameters
-        yield dp_pb2.Alternative(
-            parameters=parameters_message(parameters),
-            worst_case_cost=cost_message(each.worst, each.resolution.paid_by),
-            chosen=parameters == chosen.resolution.parameters,
-            finds_all=each.finds_all,  # type: ignore[arg-type]  # None leaves it unset
-            accuracy=accuracy_message(kind_of(parameters).accuracy()),
-        )
 
 
 def _drawn_elements(plan: Plan, released: Released, rows: slice) -> dp_pb2.ShownElements:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dp_service.queries.columns import Column
 from dp_service.queries.elements import date_of
 from dp_service.queries.resolution import mechanism_for
-from dp_service.queries.table_contributions import Choice, Contributions, Names, Totals
+from dp_service.queries.table_contributions import Contributions, Names, Totals
 from dp_service.queries.tables import OfferedMeasure, Table, TauIs
 from dp_service.queries.times import CompleteBy, Refresh, TimeColumn
 from dp_service.queries.value_columns import QuantileColumn, ValueColumn, ValueNulls
@@ -81,7 +81,7 @@ def _format_contributions(stated: Contributions | None) -> str:
         f"a member counts in at most {formats.counted(stated.delta_0, 'element')}{periods}, {how}; a question costs "
         f"{stated.units} information; elements count from {stated.min_count} on{_format_names(stated.names)}"
         f"{'; counts of small known domains are released relative to their total' if stated.shift else ''}"
-        f"{_format_totals(stated.totals)}{_format_choice(stated.choice)}"
+        f"{_format_totals(stated.totals)}{_format_expected(stated)}"
     )
 
 
@@ -93,17 +93,9 @@ def _format_totals(totals: Totals | None) -> str:
     return f"; totals beside two columns take {totals.share} of the units{promised}"
 
 
-def _format_choice(choice: Choice | None) -> str:
-    """Return between what the service chooses, empty if it does not."""
-    if choice is None:
-        return ""
-    ways = ", ".join(each.value.replace("_", " ") for each in choice.among)
-    units = ", ".join(map(str, choice.units))
-    columns = ", ".join(sorted(choice.expected)) or "no column"
-    return (
-        f"; the service chooses the cheapest of {ways}, for {units} information, that is expected to find all "
-        f"elements, by what is expected of {columns}"
-    )
+def _format_expected(stated: Contributions) -> str:
+    """Return of which columns counts are expected, empty if of none."""
+    return f"; counts are expected of {', '.join(sorted(stated.expected))}" if stated.expected else ""
 
 
 def _format_value(value: ValueColumn) -> str:

@@ -30,7 +30,7 @@ from pinot_connector.engines import base
 from pinot_connector.errors import IntegrityError, Shortfall
 from pinot_connector.guarantees import AccountGuarantee, Guarantee
 from pinot_connector.parameters import Bounded, Gumbel, Laplace, OneLook, Parameters, Quantiles
-from pinot_connector.results import Accuracy, Alternative, RenderedQuery
+from pinot_connector.results import Accuracy, RenderedQuery
 from pinot_connector.value_parameters import QuantileColumn
 from pinot_connector.views import meanings, message_of, view
 from tests.gateway.test_every_field import filled
@@ -53,7 +53,6 @@ ROOTS: list[Pair] = [
     (base.ReadValue, dp_pb2.ReadValue.DESCRIPTOR),
     (base.ExpectedColumn, histogram_pb2.Column.DESCRIPTOR),
     (Accuracy, dp_pb2.ExpectedAccuracy.DESCRIPTOR),
-    (Alternative, dp_pb2.Alternative.DESCRIPTOR),
     (RenderedQuery, dp_pb2.EngineQuery.DESCRIPTOR),
 ]
 _OF_CURRENCY = "of the deployment, which a catalogue describes"
@@ -78,7 +77,6 @@ NOT_SENT = {
 }
 # What is read in a way of its own, and what has such a part: nothing of this package sends these.
 ONLY_READ = {
-    "Alternative",
     "Catalog",
     "ColumnEntry",
     "Bounded",

@@ -16,10 +16,10 @@ from dp_service.queries.max_error import MaxError
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery
-from dp_service.releases.choosing import chosen
 from dp_service.releases.exactness import at_other_prices, at_units, of_other_prices
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.kinds import kind_of
+from dp_service.releases.resolving import resolve_question
 from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.terms import Comparison
 
@@ -70,7 +70,7 @@ RANGE = policy()
 
 def answered(text: str, of: Policy = RANGE) -> Any:
     """Return how a question is answered."""
-    return chosen(parse_sql(text, of), of, now=0).resolution
+    return resolve_question(parse_sql(text, of), of, now=0)
 
 
 def error_of(parameters: Any) -> float:
@@ -152,19 +152,43 @@ def test_a_part_is_of_the_largest_public_number_that_counts_are_not_below() -> N
     assert paid(f"{LIST} OPTION(max_error=20%)") == paid(
         f"{LIST} OPTION(max_error={(usual.found_half or 0) / 5})"
     )
-    among = "among: [two_looks, one_look], kept: 0.9, kept_names: 0.9"
-    choose = f", choose: {{{among}, expected: {{a: [{{rank: 10, count: 300}}]}}}}"
-    expected = policy(f"{BLOCK}{NAMES}{choose}}}")
+    expected = policy(f"{BLOCK}{NAMES}, expected: {{a: [{{rank: 10, count: 300}}]}}}}")
     assert paid(f"{LIST} OPTION(max_error=10%)", expected) == paid(f"{LIST} OPTION(max_error=30)", expected)
     with pytest.raises(QuestionError, match="HAVING on the count would"):
         answered(f"{LIST} OPTION(max_error=10%)", policy(""))
+
+
+EXPECTED = f"{BLOCK}{NAMES}, expected: {{a: [{{rank: 10, count: 300}}, {{rank: 50, count: 200}}]}}}}"
+
+
+def test_between_ranks_the_count_of_the_later_one_is_expected() -> None:
+    """None that is too high is made up."""
+    of = policy(EXPECTED)
+    at_11 = LIST.replace("LIMIT 10", "LIMIT 11")
+    assert at_11 != LIST
+    assert paid(f"{at_11} OPTION(max_error=10%)", of) == paid(f"{at_11} OPTION(max_error=20)", of)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("expected: {a:", "expected: {nobody:", "nobody: expected a column"),
+        ("rank: 10,", "rank: 60,", "ascending ranks"),
+        ("count: 300", "count: 30", "do not rise"),
+    ],
+)
+def test_expectations_that_cannot_be_are_refused(old: str, new: str, problem: str) -> None:
+    """Of columns that questions may group by, with ascending ranks and falling counts."""
+    assert old in EXPECTED
+    with pytest.raises(PolicyError, match=problem):
+        policy(EXPECTED.replace(old, new))
 
 
 def test_a_question_without_counts_has_no_error() -> None:
     """Quantiles and rankings show none."""
     ranking = HistogramQuery("t", ("a",), Measure.DISTINCT_MEMBERS, k=5, omit_counts=True, max_error="5")
     with pytest.raises(QuestionError, match="shows no counts"):
-        chosen(ranking, RANGE, now=0)
+        resolve_question(ranking, RANGE, now=0)
 
 
 @pytest.mark.parametrize(
@@ -244,16 +268,14 @@ def test_a_policy_whose_units_are_in_disorder_is_refused(block: str, key: str) -
 
 def test_half_and_twice_the_price_are_said() -> None:
     """5 and 20 units of 10, and between which the policy lets a question choose."""
-    found = chosen(parse_sql(LIST, RANGE), RANGE, now=0)
-    priced = tuple(at_other_prices(found.resolution.parameters))
+    priced = tuple(at_other_prices(answered(LIST).parameters))
     assert [each.units for each in priced] == [5, 20]
-    (said,) = of_other_prices(priced, found.allowed)
+    (said,) = of_other_prices(priced, range(2, 41))
     assert said.code == "accuracy.other_prices"
     assert said.values == ("5", "17", "20", "8.51")
     assert "2 to 40 units" in said.text
     for text, of in ((LIST, policy("")), (LIST, policy("{bound: in_query, delta_0: 8, units: 1}"))):
-        fixed = chosen(parse_sql(text, of), of, now=0)
-        assert [each.units for each in at_other_prices(fixed.resolution.parameters)] == (
+        assert [each.units for each in at_other_prices(answered(text, of).parameters)] == (
             [2] if of.tables[0].contributions else []
         )
 
@@ -263,4 +285,4 @@ def test_having_on_a_sum_says_nothing_of_counts() -> None:
     asked = parse_sql("SELECT d, COUNT(DISTINCT m), SUM(v) FROM t GROUP BY d", RANGE)
     of_sum = HavingCondition(0, Comparison.AT_LEAST, Fraction(10**6))
     with pytest.raises(QuestionError, match="HAVING on the count would"):
-        chosen(replace(asked, having=(of_sum,), max_error="5%"), RANGE, now=0)
+        resolve_question(replace(asked, having=(of_sum,), max_error="5%"), RANGE, now=0)

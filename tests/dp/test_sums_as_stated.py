@@ -17,7 +17,6 @@ from dp_service.queries.render import Feature, render, required_features
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery
-from dp_service.releases.choosing import chosen
 from dp_service.releases.kinds import kind_of
 from dp_service.releases.kinds.views import IntervalKind
 from dp_service.releases.mechanism_output import MechanismOutput
@@ -36,7 +35,6 @@ tables:
       delta_0: 3
       units: 20
       shift: true
-      choose: {among: [one_look, unbounded], units: [5], kept: 0.8}
       sums: {max_members: 1000, max_rows: 100000}
     measures: {distinct_members: true}
     columns:
@@ -49,17 +47,6 @@ COUNTS = HistogramQuery("t", ("page",), Measure.DISTINCT_MEMBERS)
 SUMS = HistogramQuery("t", ("page",), Measure.DISTINCT_MEMBERS, aggregates=(sum_of("amount"),))
 SELECTION = Selection(np.array([2, 0, 1]), np.array([90, 50, 30]), ended_in_bottom=False)
 NOISY_SUMS = np.array([-100, 20, 40])
-
-
-def test_a_policy_that_chooses_for_counts_answers_sums_as_stated() -> None:
-    """What is expected of counts says nothing of sums, and members without a bound cannot be summed at all."""
-    of_counts = chosen(COUNTS, POLICY, now=0)
-    assert of_counts.among
-    assert kind_of(of_counts.resolution.parameters).mechanism.worst_case_cost().information == 5
-    of_sums = chosen(SUMS, POLICY, now=0)
-    mechanism = kind_of(of_sums.resolution.parameters).mechanism
-    assert (of_sums.among, type(mechanism)) == ((), BoundMoments)
-    assert mechanism.worst_case_cost().information == 20
 
 
 def test_counts_beside_sums_are_not_relative_to_their_total() -> None:

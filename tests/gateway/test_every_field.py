@@ -38,14 +38,12 @@ SHOWN_TO_CALLERS = {
     "gris.common.v1.Int64Values",
     "gris.common.v1.StringValues",
     "gris.dp.v1.AggregateValues",
-    "gris.dp.v1.Alternative",
     "gris.dp.v1.Audience",
     "gris.dp.v1.AudienceValue",
     "gris.dp.v1.Blocks",
     "gris.dp.v1.Bound",
     "gris.dp.v1.Bounded",
     "gris.dp.v1.BudgetWorth",
-    "gris.dp.v1.CatalogChoice",
     "gris.dp.v1.CatalogColumn",
     "gris.dp.v1.CatalogContributions",
     "gris.dp.v1.CatalogMeasure",
@@ -322,8 +320,7 @@ def estimated() -> dp_pb2.Estimate:
     """Returns an estimate with every field set."""
     estimate = dp_pb2.Estimate()
     filled(estimate)
-    for parameters in (estimate.parameters, estimate.alternatives[0].parameters):
-        parameters.ClearField("quantiles")
+    estimate.parameters.ClearField("quantiles")
     return estimate
 
 

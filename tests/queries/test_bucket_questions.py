@@ -394,20 +394,6 @@ def test_a_policy_whose_buckets_mean_nothing_is_refused(
         policy(time, more, column=column)
 
 
-def test_a_policy_with_a_choice_answers_a_series_as_its_block_says() -> None:
-    """The cheapest way over a known domain would be the one that bounds nobody."""
-    from dp_service.releases.choosing import chosen  # noqa: PLC0415 - the only test of it here
-
-    more = (
-        "contributions: {bound: in_query, delta_0: 3, units: 20, "
-        "choose: {among: [unbounded, one_look], kept: 1}}"
-    )
-    under = policy(more=more)
-    found = chosen(parse_sql(MONTHS.format(YEAR), under), under, now=NOW)
-    assert found.among == ()
-    assert found.resolution.parameters.mechanism is MechanismName.BOUND_GAUSS
-
-
 @pytest.mark.parametrize(
     "text",
     [

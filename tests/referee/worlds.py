@@ -50,11 +50,6 @@ _QUANTILES = """
 _IN_QUERY = "contributions: {bound: in_query, delta_0: 5, units: 40, min_count: 2"
 _SUMS = "sums: {max_members: 1000000, max_rows: 100000000}"
 _NAMES = "names: {delta_1: 3, share: 0.35, max_names: 12}"
-_EXPECTED = "{article: [{rank: 5, count: 100}, {rank: 30, count: 60}], country: [{rank: 5, count: 300}]}"
-_CHOOSE = (
-    f"choose: {{among: [unbounded, one_look, two_looks], units: [5, 20], kept: '1/2', kept_names: '1/3', "
-    f"expected: {_EXPECTED}}}"
-)
 
 
 def _columns(*, deltas: bool) -> str:
@@ -83,7 +78,6 @@ _BOUNDED = (
     _table("looks", _TIME, f"{_IN_QUERY}, totals: {{}}, {_NAMES}, {_SUMS}}}", _COUNTED)
     + _VALUES
     + _QUANTILES,
-    _table("chosen", _TIME, f"{_IN_QUERY}, {_NAMES}, {_CHOOSE}}}", _COUNTED),
     _table("cells", _TIME, f"{_IN_QUERY}, shift: true, {_SUMS}}}", _COUNTED) + _VALUES + _QUANTILES,
     _table("topics", _TIME, f"{_IN_QUERY}}}", _COUNTED)
     + "      topic: {type: string, group_by: true, filter: [in, not_in], "
@@ -116,7 +110,7 @@ WORLDS = (
     World(
         "gaussian",
         _HEAD.format(noise="gaussian") + "".join((*_UNBOUNDED[:1], *_BOUNDED)),
-        ("few", "counts", "sums", "looks", "chosen", "cells", "topics"),
+        ("few", "counts", "sums", "looks", "cells", "topics"),
     ),
 )
 

@@ -24,10 +24,9 @@ from dp_service.mechanisms.selection import selection_thresholds
 from dp_service.noise.source import KeyedNoise
 from dp_service.parameters.contributions import BoundedContributions, NamesLook
 from dp_service.parameters.release import ReleaseParameters
-from dp_service.queries.table_contributions import Choice, ExpectedCounts
 from dp_service.releases.histogram import TypedHistogram
 from dp_service.releases.kinds.cutting import fitting_list
-from dp_service.releases.kinds.gaussian_threshold import GaussianThreshold, is_shown
+from dp_service.releases.kinds.gaussian_threshold import GaussianThreshold
 from dp_service.releases.kinds.kind import Fields, Kind, Priced
 from dp_service.releases.kinds.parts import (
     HALF,
@@ -314,13 +313,6 @@ class BoundedCounts(Bounded[BoundGauss | TwoLooks]):
     def shown(self, drawn: MechanismOutput, alpha: Fraction) -> ReleaseView:
         """Return the first elements, with intervals that hold given that they are shown."""
         return self.by_count(drawn, self.look, alpha)
-
-    def finds(self, k: int, expected: ExpectedCounts, choice: Choice) -> bool | None:
-        """Return whether the element of rank k passes the threshold, with the part of its count that is left."""
-        if isinstance(self.mechanism, TwoLooks):
-            kept = choice.kept if choice.kept_names is None else choice.kept_names
-            return is_shown(self.mechanism.names_look, expected.at_least(k), kept)
-        return is_shown(self.mechanism, expected.at_least(k), choice.kept)
 
 
 def look_intervals(

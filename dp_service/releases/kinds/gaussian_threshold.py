@@ -9,7 +9,6 @@ from fractions import Fraction
 
 from dp_service.mechanisms.bounded import BoundGauss
 from dp_service.mechanisms.bounded.gaussian_tails import log_tail
-from dp_service.releases.kinds.parts import MOSTLY
 
 # What floats do to the logarithm of a tail.
 _ROUNDING = 1e-9
@@ -39,11 +38,3 @@ class GaussianThreshold:
     def log_shown(self, count: int) -> float:
         """Return the logarithm of the probability with which an element of this count is shown."""
         return log_tail(float(self.variance), self.threshold + 1 - count)
-
-
-def is_shown(look: BoundGauss, count: int, kept: Fraction) -> bool:
-    """Return whether an element passes the threshold of a look with 95 %, of whose count a part is left."""
-    left, threshold = math.floor(count * kept), GaussianThreshold.of(look)
-    if threshold is None:
-        return True
-    return left >= (look.min_count or 0) and threshold.log_shown(left) >= math.log(MOSTLY)

@@ -27,7 +27,6 @@ from dp_service.mechanisms.intervals import (
     noise_half_width,
 )
 from dp_service.parameters.release import ReleaseParameters
-from dp_service.queries.table_contributions import Choice, ExpectedCounts
 from dp_service.releases.kinds.kind import Fields
 from dp_service.releases.kinds.parts import HALF, MOSTLY, counts_of, made, needed
 from dp_service.releases.kinds.unbounded import Unbounded
@@ -131,16 +130,6 @@ class Gumbel(Unbounded[KnownGumb | UnkGumb]):
             yield Statement(
                 "order.apart", "Order and counts carry noise apart, so counts may disagree with the order."
             )
-
-    def finds(self, k: int, expected: ExpectedCounts, choice: Choice) -> bool | None:
-        """Return whether 95 % of k elements are found, on average, that are as high as the one of rank k."""
-        if not isinstance(self.mechanism, UnkGumb):
-            return None
-        below = expected.at_most(self.mechanism.d_bar + 1)
-        if below is None:
-            return False
-        found = found_of_equals(gumbel_threshold(self.mechanism), k, expected.at_least(k) - below)
-        return found.elements >= MOSTLY * k
 
 
 def gumbel_gap(epsilon_per: Fraction, tau: int) -> int:

@@ -22,7 +22,6 @@ from dp_service.mechanisms.bounded import TwoLooks
 from dp_service.mechanisms.parameters import Cost
 from dp_service.noise.source import KeyedNoise
 from dp_service.parameters.release import ReleaseParameters
-from dp_service.queries.table_contributions import Choice, ExpectedCounts
 from dp_service.releases.histogram import TypedHistogram, over_domain, within
 from dp_service.releases.kinds.parts import IncompleteParametersError, clipped, counts_of, covering
 from dp_service.releases.kinds.views import ExpectedAccuracy, ReleaseView, ShownCells
@@ -260,19 +259,6 @@ class Kind(ABC, Generic[_Mechanism]):
     @abstractmethod
     def accuracy(self) -> ExpectedAccuracy:
         """Return how exact an answer can be expected to be."""
-
-    def finds(self, k: int, expected: ExpectedCounts, choice: Choice) -> bool | None:
-        """Return whether k elements are expected to pass the threshold of an unknown domain; None: nothing is known.
-
-        An element is expected to be found if it is shown with a probability of at least 95 %; all k are if the one of
-        rank k is.
-
-        Args:
-            k: How many elements are asked for.
-            expected: The counts that the policy's author expects.
-            choice: What the policy says of the parts of counts that bounding leaves.
-        """
-        return None
 
     # What is said of it.
 

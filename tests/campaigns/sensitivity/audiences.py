@@ -23,7 +23,7 @@ from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.policy import Policy, read_policy
 from dp_service.queries.resolution import Resolution
 from dp_service.queries.sql import parse_sql
-from dp_service.releases.choosing import chosen
+from dp_service.releases.resolving import resolve_question
 from tests.support.queries.sql_writer import spelled
 from tests.support.queries.strategies import NOW, VALUES
 
@@ -204,7 +204,7 @@ def _texts(offered: Offered, whole: Policy) -> Iterator[str]:
 def _resolved(text: str, policy: Policy) -> Resolution | str:
     """Return what a text resolves to, or why it is refused."""
     try:
-        return uncut(chosen(parse_sql(text, policy), policy, now=NOW).resolution)
+        return uncut(resolve_question(parse_sql(text, policy), policy, now=NOW))
     except (QuestionError, RefusedByPolicyError) as error:
         return str(error)
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from tests.support.fake_pinot import FakePinot
 
 from .measuring import Totals, faults
-from .strategies import World, as_audience, choosing, worlds
+from .strategies import World, as_audience, worlds
 from .streams import StreamTotals, StreamWorld, stream_faults, stream_worlds
 
 DRAWN = settings(
@@ -33,8 +33,6 @@ def campaign(number: int, folder: Path, *, seed_: int = 0, before: Totals | None
     @given(worlds())
     def ask(world: World) -> None:
         found = faults(world, folder, totals)
-        if len(world.rows) % 2 and (other := choosing(world)) is not None:
-            found += faults(other, folder, totals)
         if len(world.rows) % 4 == 0:
             found += faults(as_audience(world), folder, totals)
         assert not found, found

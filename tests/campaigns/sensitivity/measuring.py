@@ -27,13 +27,13 @@ from dp_service.queries.policy import Policy, read_policy
 from dp_service.queries.resolution import Resolution, second_look
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery
-from dp_service.releases.choosing import chosen
 from dp_service.releases.histogram import TypedHistogram, checked_histogram
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.kinds import kind_of
 from dp_service.releases.looks import Named, second_plan
 from dp_service.releases.plan import Plan
 from dp_service.releases.releasing import counted
+from dp_service.releases.resolving import resolve_question
 from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.terms import ColumnType, Element, MechanismName
 from pinot_connector.engines import base
@@ -79,7 +79,6 @@ class Totals:
     totals: int = 0
     second_looks: int = 0
     shifts: int = 0
-    chosen: int = 0
     compound: int = 0
     distinct: int = 0
     values_at_tau: int = 0
@@ -91,8 +90,7 @@ class Totals:
         return (
             f"{self.questions} questions ({named}; {self.partly_known} with a key that is known in part, "
             f"{self.cut} cut at d_bar, {self.totals} totals, {self.second_looks} second looks, "
-            f"{self.shifts} relative to a total, {self.chosen} without a bound where "
-            "the policy has one, "
+            f"{self.shifts} relative to a total, "
             f"{self.in_time} with a range of timestamps, {self.compound} with patterns or alternatives, "
             f"{self.distinct} of distinct values), "
             f"{self.neighbours} neighbours, "
@@ -112,8 +110,6 @@ def faults(
     """
     policy = _policy(world, folder)
     resolutions = list(_resolutions(world, policy))
-    if policy.table("t").choice is not None:
-        totals.chosen += sum(each.parameters.contributions is None for each in resolutions)
     with closing(AskedTable(folder / "t.parquet", world.rows)) as table:
         first = table.met([Asked.of(each) for each in resolutions])
         resolutions += _second_looks(resolutions, first)
@@ -160,7 +156,7 @@ def _resolutions(world: World, policy: Policy) -> Iterator[Resolution]:
             continue
         with suppress(QuestionError):
             text = spelled(question, policy.table("t"), random)
-            yield chosen(parse_sql(text, policy), policy, now=NOW).resolution
+            yield resolve_question(parse_sql(text, policy), policy, now=NOW)
 
 
 def _has_no_tau(question: HistogramQuery, policy: Policy) -> bool:

@@ -146,28 +146,6 @@ def _question() -> st.SearchStrategy[HistogramQuery]:
     )
 
 
-def choosing(world: World) -> World | None:
-    """Return the world with a policy that lets the service choose; None: its policy bounds no contributions.
-
-    What is expected of counts changes with the world: whether it is true changes no promise.
-    """
-    table = world.policy["tables"]["t"]
-    if (block := table.get("contributions")) is None:
-        return None
-    ways = ["unbounded", "one_look", *(["two_looks"] if "names" in block else [])]
-    high, low = [(10**6, 0), (10**6, 10**6), (2, 1), (10**4, 10)][len(world.rows) % 4]
-    expected = [{"rank": 5, "count": high}, {"rank": 1000, "count": low}]
-    choose = {
-        "among": ways,
-        "units": [1 + len(world.rows) % block["units"]],
-        "kept": "1/2",
-        **({"kept_names": "1/3"} if "names" in block else {}),
-        "expected": {name: expected for name, said in table["columns"].items() if said.get("group_by")},
-    }
-    chosen = {**table, "contributions": {**block, "choose": choose}}
-    return replace(world, policy={**world.policy, "tables": {"t": chosen}})
-
-
 def as_audience(world: World) -> World:
     """Return the world with a policy that restricts who asks to some of the rows."""
     choices: list[tuple[str, list[Any]]] = [

@@ -66,7 +66,6 @@ def unseen(totals: Totals) -> list[str]:
     return [
         *sorted(mechanisms),
         *(each for each in seen if getattr(totals, each) <= ENOUGH),
-        *(["chosen"] if not totals.chosen else []),
     ]
 
 

@@ -14,7 +14,7 @@ from dp_service.queries import audiences
 from dp_service.queries.errors import RefusedByPolicyError
 from dp_service.queries.filters import AllOf, AnyOf
 from dp_service.queries.tables import Policy, Table
-from dp_service.releases import choosing
+from dp_service.releases import resolving
 
 from .campaign import asking
 from .stage import NAMES
@@ -52,7 +52,7 @@ def an_or(patched: pytest.MonkeyPatch) -> None:
             return replace(query, filters=(*others, AnyOf(parts)))
         return replace(query, filters=filters)
 
-    patched.setattr(choosing, "replace", without_parentheses)
+    patched.setattr(resolving, "replace", without_parentheses)
 
 
 def a_suggestion(patched: pytest.MonkeyPatch) -> None:

@@ -85,13 +85,6 @@ class IntervalKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     INTERVAL_KIND_GIVEN_SHOWN: _ClassVar[IntervalKind]
     INTERVAL_KIND_SIMULTANEOUS: _ClassVar[IntervalKind]
 
-class Answering(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
-    __slots__ = ()
-    ANSWERING_UNSPECIFIED: _ClassVar[Answering]
-    ANSWERING_UNBOUNDED: _ClassVar[Answering]
-    ANSWERING_ONE_LOOK: _ClassVar[Answering]
-    ANSWERING_TWO_LOOKS: _ClassVar[Answering]
-
 class TimeUnit(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     TIME_UNIT_UNSPECIFIED: _ClassVar[TimeUnit]
@@ -172,10 +165,6 @@ INTERVAL_KIND_NONE: IntervalKind
 INTERVAL_KIND_PLAIN: IntervalKind
 INTERVAL_KIND_GIVEN_SHOWN: IntervalKind
 INTERVAL_KIND_SIMULTANEOUS: IntervalKind
-ANSWERING_UNSPECIFIED: Answering
-ANSWERING_UNBOUNDED: Answering
-ANSWERING_ONE_LOOK: Answering
-ANSWERING_TWO_LOOKS: Answering
 TIME_UNIT_UNSPECIFIED: TimeUnit
 TIME_UNIT_DAYS: TimeUnit
 TIME_UNIT_SECONDS: TimeUnit
@@ -568,20 +557,18 @@ class EstimateCostResponse(_message.Message):
     def __init__(self, estimate: _Optional[_Union[Estimate, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., audience: _Optional[str] = ...) -> None: ...
 
 class Estimate(_message.Message):
-    __slots__ = ("worst_case_cost", "parameters", "statements", "requested_k", "alternatives", "accuracy")
+    __slots__ = ("worst_case_cost", "parameters", "statements", "requested_k", "accuracy")
     WORST_CASE_COST_FIELD_NUMBER: _ClassVar[int]
     PARAMETERS_FIELD_NUMBER: _ClassVar[int]
     STATEMENTS_FIELD_NUMBER: _ClassVar[int]
     REQUESTED_K_FIELD_NUMBER: _ClassVar[int]
-    ALTERNATIVES_FIELD_NUMBER: _ClassVar[int]
     ACCURACY_FIELD_NUMBER: _ClassVar[int]
     worst_case_cost: _cost_pb2.Cost
     parameters: MechanismParameters
     statements: _containers.RepeatedCompositeFieldContainer[Statement]
     requested_k: int
-    alternatives: _containers.RepeatedCompositeFieldContainer[Alternative]
     accuracy: ExpectedAccuracy
-    def __init__(self, worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., statements: _Optional[_Iterable[_Union[Statement, _Mapping]]] = ..., requested_k: _Optional[int] = ..., alternatives: _Optional[_Iterable[_Union[Alternative, _Mapping]]] = ..., accuracy: _Optional[_Union[ExpectedAccuracy, _Mapping]] = ...) -> None: ...
+    def __init__(self, worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., statements: _Optional[_Iterable[_Union[Statement, _Mapping]]] = ..., requested_k: _Optional[int] = ..., accuracy: _Optional[_Union[ExpectedAccuracy, _Mapping]] = ...) -> None: ...
 
 class ExpectedAccuracy(_message.Message):
     __slots__ = ("half_width", "mean_error", "found_mostly", "is_fixed", "ordered_mostly", "found_half", "prices")
@@ -610,20 +597,6 @@ class ExpectedPrice(_message.Message):
     found: float
     information: float
     def __init__(self, above: _Optional[int] = ..., found: _Optional[float] = ..., information: _Optional[float] = ...) -> None: ...
-
-class Alternative(_message.Message):
-    __slots__ = ("parameters", "worst_case_cost", "chosen", "finds_all", "accuracy")
-    PARAMETERS_FIELD_NUMBER: _ClassVar[int]
-    WORST_CASE_COST_FIELD_NUMBER: _ClassVar[int]
-    CHOSEN_FIELD_NUMBER: _ClassVar[int]
-    FINDS_ALL_FIELD_NUMBER: _ClassVar[int]
-    ACCURACY_FIELD_NUMBER: _ClassVar[int]
-    parameters: MechanismParameters
-    worst_case_cost: _cost_pb2.Cost
-    chosen: bool
-    finds_all: bool
-    accuracy: ExpectedAccuracy
-    def __init__(self, parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., chosen: bool = ..., finds_all: bool = ..., accuracy: _Optional[_Union[ExpectedAccuracy, _Mapping]] = ...) -> None: ...
 
 class AddNoiseRequest(_message.Message):
     __slots__ = ("header", "chunk", "end")
@@ -1088,7 +1061,7 @@ class Blocks(_message.Message):
     def __init__(self, name: _Optional[str] = ..., values: _Optional[_Union[_histogram_pb2.ElementColumn, _Mapping]] = ..., ids: _Optional[_Iterable[str]] = ..., rest: _Optional[str] = ..., moves: _Optional[int] = ..., all_may_pay: bool = ...) -> None: ...
 
 class CatalogTable(_message.Message):
-    __slots__ = ("name", "member", "block_column", "measures", "time", "consistency", "columns", "contributions", "choice", "values", "quantiles", "functions")
+    __slots__ = ("name", "member", "block_column", "measures", "time", "consistency", "columns", "contributions", "values", "quantiles", "functions")
     NAME_FIELD_NUMBER: _ClassVar[int]
     MEMBER_FIELD_NUMBER: _ClassVar[int]
     BLOCK_COLUMN_FIELD_NUMBER: _ClassVar[int]
@@ -1097,7 +1070,6 @@ class CatalogTable(_message.Message):
     CONSISTENCY_FIELD_NUMBER: _ClassVar[int]
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
     CONTRIBUTIONS_FIELD_NUMBER: _ClassVar[int]
-    CHOICE_FIELD_NUMBER: _ClassVar[int]
     VALUES_FIELD_NUMBER: _ClassVar[int]
     QUANTILES_FIELD_NUMBER: _ClassVar[int]
     FUNCTIONS_FIELD_NUMBER: _ClassVar[int]
@@ -1109,11 +1081,10 @@ class CatalogTable(_message.Message):
     consistency: Consistency
     columns: _containers.RepeatedCompositeFieldContainer[CatalogColumn]
     contributions: CatalogContributions
-    choice: CatalogChoice
     values: _containers.RepeatedCompositeFieldContainer[CatalogValue]
     quantiles: _containers.RepeatedCompositeFieldContainer[QuantileColumn]
     functions: _containers.RepeatedCompositeFieldContainer[CatalogFunction]
-    def __init__(self, name: _Optional[str] = ..., member: _Optional[str] = ..., block_column: _Optional[str] = ..., measures: _Optional[_Iterable[_Union[CatalogMeasure, _Mapping]]] = ..., time: _Optional[_Union[CatalogTime, _Mapping]] = ..., consistency: _Optional[_Union[Consistency, str]] = ..., columns: _Optional[_Iterable[_Union[CatalogColumn, _Mapping]]] = ..., contributions: _Optional[_Union[CatalogContributions, _Mapping]] = ..., choice: _Optional[_Union[CatalogChoice, _Mapping]] = ..., values: _Optional[_Iterable[_Union[CatalogValue, _Mapping]]] = ..., quantiles: _Optional[_Iterable[_Union[QuantileColumn, _Mapping]]] = ..., functions: _Optional[_Iterable[_Union[CatalogFunction, _Mapping]]] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., member: _Optional[str] = ..., block_column: _Optional[str] = ..., measures: _Optional[_Iterable[_Union[CatalogMeasure, _Mapping]]] = ..., time: _Optional[_Union[CatalogTime, _Mapping]] = ..., consistency: _Optional[_Union[Consistency, str]] = ..., columns: _Optional[_Iterable[_Union[CatalogColumn, _Mapping]]] = ..., contributions: _Optional[_Union[CatalogContributions, _Mapping]] = ..., values: _Optional[_Iterable[_Union[CatalogValue, _Mapping]]] = ..., quantiles: _Optional[_Iterable[_Union[QuantileColumn, _Mapping]]] = ..., functions: _Optional[_Iterable[_Union[CatalogFunction, _Mapping]]] = ...) -> None: ...
 
 class CatalogFunction(_message.Message):
     __slots__ = ("code", "text", "meaning", "sql")
@@ -1185,14 +1156,6 @@ class CatalogValue(_message.Message):
     month_upper: str
     def __init__(self, name: _Optional[str] = ..., quantum: _Optional[str] = ..., lower: _Optional[str] = ..., upper: _Optional[str] = ..., row_lower: _Optional[str] = ..., row_upper: _Optional[str] = ..., has_own_count: bool = ..., month_lower: _Optional[str] = ..., month_upper: _Optional[str] = ...) -> None: ...
 
-class CatalogChoice(_message.Message):
-    __slots__ = ("among", "units")
-    AMONG_FIELD_NUMBER: _ClassVar[int]
-    UNITS_FIELD_NUMBER: _ClassVar[int]
-    among: _containers.RepeatedScalarFieldContainer[Answering]
-    units: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, among: _Optional[_Iterable[_Union[Answering, str]]] = ..., units: _Optional[_Iterable[int]] = ...) -> None: ...
-
 class CatalogMeasure(_message.Message):
     __slots__ = ("measure", "tau", "clipped", "distinct_of")
     MEASURE_FIELD_NUMBER: _ClassVar[int]
@@ -1226,7 +1189,7 @@ class CatalogTime(_message.Message):
     def __init__(self, column: _Optional[str] = ..., unit: _Optional[_Union[TimeUnit, str]] = ..., zone: _Optional[str] = ..., refresh: _Optional[_Union[RefreshPeriod, str]] = ..., closed_before: _Optional[int] = ..., buckets: _Optional[_Iterable[str]] = ..., parts: _Optional[_Iterable[str]] = ..., member_buckets: _Optional[int] = ...) -> None: ...
 
 class CatalogColumn(_message.Message):
-    __slots__ = ("name", "type", "mechanism", "filters", "domain_size", "domain", "delta", "null_value", "published", "other_mechanism", "looked_up_by")
+    __slots__ = ("name", "type", "mechanism", "filters", "domain_size", "domain", "delta", "null_value", "published", "looked_up_by")
     NAME_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     MECHANISM_FIELD_NUMBER: _ClassVar[int]
@@ -1236,7 +1199,6 @@ class CatalogColumn(_message.Message):
     DELTA_FIELD_NUMBER: _ClassVar[int]
     NULL_VALUE_FIELD_NUMBER: _ClassVar[int]
     PUBLISHED_FIELD_NUMBER: _ClassVar[int]
-    OTHER_MECHANISM_FIELD_NUMBER: _ClassVar[int]
     LOOKED_UP_BY_FIELD_NUMBER: _ClassVar[int]
     name: str
     type: _histogram_pb2.ColumnType
@@ -1247,9 +1209,8 @@ class CatalogColumn(_message.Message):
     delta: int
     null_value: _question_pb2.Value
     published: PublishedDomain
-    other_mechanism: Mechanism
     looked_up_by: str
-    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[_histogram_pb2.ColumnType, str]] = ..., mechanism: _Optional[_Union[Mechanism, str]] = ..., filters: _Optional[_Iterable[_Union[FilterOperator, str]]] = ..., domain_size: _Optional[int] = ..., domain: _Optional[_Union[_histogram_pb2.ElementColumn, _Mapping]] = ..., delta: _Optional[int] = ..., null_value: _Optional[_Union[_question_pb2.Value, _Mapping]] = ..., published: _Optional[_Union[PublishedDomain, _Mapping]] = ..., other_mechanism: _Optional[_Union[Mechanism, str]] = ..., looked_up_by: _Optional[str] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[_histogram_pb2.ColumnType, str]] = ..., mechanism: _Optional[_Union[Mechanism, str]] = ..., filters: _Optional[_Iterable[_Union[FilterOperator, str]]] = ..., domain_size: _Optional[int] = ..., domain: _Optional[_Union[_histogram_pb2.ElementColumn, _Mapping]] = ..., delta: _Optional[int] = ..., null_value: _Optional[_Union[_question_pb2.Value, _Mapping]] = ..., published: _Optional[_Union[PublishedDomain, _Mapping]] = ..., looked_up_by: _Optional[str] = ...) -> None: ...
 
 class QuantileColumn(_message.Message):
     __slots__ = ("name", "member_value", "quantum", "scale", "lower", "upper", "cells")
