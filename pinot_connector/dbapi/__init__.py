@@ -1,16 +1,14 @@
 """PEP 249 (DB-API 2.0) over private questions: a program that uses pinotdb changes its connect line.
 
-    connection = connect("localhost", 8099, controller="http://localhost:9000",
-                         dp="localhost:50051", budget="localhost:50052", account="app/acme/ana")
+    connection = connect("gris://gateway.example.org:8443/?ca_file=ca.pem&token_file=ana.jwt")
     cursor = connection.cursor()
     cursor.execute("SELECT country, COUNT(DISTINCT member_id) AS members FROM visits "
                    "WHERE device = %(device)s GROUP BY country ORDER BY members DESC LIMIT 10", {"device": "phone"})
 
-Every `execute` is a question that has been paid for when it returns. Like the rest of the connector, this is trusted
-code.
+Every `execute` is a question that has been paid for when it returns.
 """
 
-from pinot_connector.dbapi.connecting import connect, connect_embedded, connect_gateway
+from pinot_connector.dbapi.connecting import connect
 from pinot_connector.dbapi.connection import Connection
 from pinot_connector.dbapi.cursor import Cursor
 from pinot_connector.dbapi.errors import (
@@ -41,7 +39,6 @@ from pinot_connector.dbapi.types import (
     Timestamp,
     TimestampFromTicks,
 )
-from pinot_connector.release_store import ReleaseFile
 
 apilevel = "2.0"
 # Threads may share the module and connections; a cursor belongs to one thread at a time.
@@ -70,7 +67,6 @@ __all__ = [
     "NotSupportedError",
     "OperationalError",
     "ProgrammingError",
-    "ReleaseFile",
     "Time",
     "TimeFromTicks",
     "Timestamp",
@@ -78,8 +74,6 @@ __all__ = [
     "Warning",
     "apilevel",
     "connect",
-    "connect_embedded",
-    "connect_gateway",
     "paramstyle",
     "threadsafety",
 ]

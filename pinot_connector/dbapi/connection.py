@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, NoReturn, TypeVar
 
@@ -38,9 +37,8 @@ class Connection:
     249's errors are attributes too.
 
     Args:
-        client: answers the questions.
-        resources: the client and everything else that is closed with the connection.
-        intervals: whether rows include both ends of each count's interval.
+        client: answers the questions, and is closed with the connection.
+        intervals: whether rows include both ends of each count's interval, in two more columns.
         max_cost: the most information units that one question may cost; None: whatever the budget holds.
     """
 
@@ -56,10 +54,9 @@ class Connection:
     NotSupportedError = NotSupportedError
 
     def __init__(
-        self, client: SyncClient[Any], resources: ExitStack, *, intervals: bool, max_cost: int | None = None
+        self, client: SyncClient[Any], *, intervals: bool = False, max_cost: int | None = None
     ) -> None:
         self._client = client
-        self._resources = resources
         self._intervals = intervals
         self._max_cost = max_cost
         self._closed = False
@@ -135,9 +132,9 @@ class Connection:
         raise NotSupportedError("rollback is not supported: what has been shown cannot be taken back")
 
     def close(self) -> None:
-        """Cancels questions that are still running, and closes everything. Closing twice is allowed."""
+        """Cancels questions that are still running, and closes the client. Closing twice is allowed."""
         self._closed = True
-        self._resources.close()
+        self._client.close()
 
     def __enter__(self) -> Cursor:
         return self.cursor()

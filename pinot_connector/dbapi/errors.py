@@ -99,5 +99,5 @@ def dbapi_error() -> Iterator[None]:
     except errors.GrisError as error:
         text = error.with_request()
         if isinstance(error, errors.RefusedByPolicy) and error.rule == "audience":
-            text += "; the argument audience of connect and connect_embedded names it, and a gateway's configuration"
+            text += "; the argument audience of PrivateClient names it, and a gateway's configuration"
         raise _MEANINGS.get(type(error), OperationalError)(text) from error

@@ -19,14 +19,13 @@ from sqlalchemy.sql.compiler import IdentifierPreparer, SQLCompiler
 
 from pinot_connector import dbapi
 from pinot_connector.catalog import Catalog, TableEntry
-from pinot_connector.endpoints import Credentials
+from pinot_connector.gateway_client import SCHEME
 from pinot_connector.sqlalchemy.reflection import (
     reflected_columns,
     table_comment,
     table_metrics,
     table_named,
 )
-from pinot_connector.sqlalchemy.urls import parsed_url, require_gateway
 
 # Tools that want a schema are given one; SQL never names it.
 SCHEMA = "default"
@@ -110,28 +109,8 @@ class GrisDialect(DefaultDialect):
         engine.hide_parameters = True
 
     def create_connect_args(self, url: URL) -> Any:
-        """Returns the arguments of `connect`; raises ArgumentError where the URL is no gateway's."""
-        return (), vars(parsed_url(url))
-
-    def connect(self, *arguments: Any, **options: Any) -> Any:
-        """Opens a connection; nothing is sent yet.
-
-        Args:
-            arguments: none.
-            options: those of the URL, and over them the engine's connect arguments. Credentials are an object there,
-                so that they come from a program and never from a configuration that somebody typed.
-
-        Raises:
-            InterfaceError: the connect arguments name credentials in another way, or a gateway.
-        """
-        if not isinstance(options["credentials"], Credentials):
-            raise dbapi.InterfaceError("credentials: expected pinot_connector.Credentials")
-        try:
-            # Connect arguments of BI tools are typed as URLs are, and could name another host for the same token.
-            require_gateway(options["url"])
-        except exc.ArgumentError as error:
-            raise dbapi.InterfaceError(f"url: {error}") from None
-        return dbapi.connect_gateway(*arguments, **options)
+        """Returns the arguments of `dbapi.connect`, which reads the URL."""
+        return (), {"url": url.set(drivername=SCHEME).render_as_string(hide_password=False)}
 
     def initialize(self, connection: Any) -> None:
         """Asks nothing of the database."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pinot_connector.dbapi import Connection, connect
+from pinot_connector import PrivateClient
+from pinot_connector.dbapi import Connection
 from pinot_connector.engines.base import Engine
 from tests.support.world import World, new_account
 
@@ -15,7 +16,10 @@ ARTICLES = (
 )
 
 
-def connected(world: World, engine: Engine, **options: Any) -> Connection:
+def connected(
+    world: World, engine: Engine, *, intervals: bool = True, max_cost: int | None = None, **options: Any
+) -> Connection:
     """Returns a connection, with an account of its own unless one is named."""
     defaults: dict[str, Any] = {"dp": world.dp, "budget": world.budget, "account": new_account()}
-    return connect(engine=engine, **(defaults | options))
+    client = PrivateClient(engine=engine, **(defaults | options))
+    return Connection(client, intervals=intervals, max_cost=max_cost)

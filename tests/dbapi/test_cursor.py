@@ -187,9 +187,9 @@ def test_a_total_is_one_row_of_its_count(connection: Connection) -> None:
 
 
 @pytest.mark.parametrize("text", ["SELECT 1", "select 1;", " SELECT\n1 ; "])
-def test_the_check_that_a_connection_lives_asks_nothing(engine: DuckDBEngine, text: str) -> None:
+def test_the_check_that_a_connection_lives_asks_nothing(text: str) -> None:
     """SQLAlchemy and BI tools send it when they connect: one row, no release, and no service that could refuse it."""
-    with dbapi.connect(engine=engine, dp="localhost:1", budget="localhost:1", account="acme/ana") as cursor:
+    with dbapi.connect("gris://localhost:1") as cursor:
         cursor.execute(text)
         assert (1, ["1"], None) == (cursor.rowcount, names(cursor), cursor.release)
         assert ([(1,)], None) == (cursor.fetchall(), cursor.fetchone())

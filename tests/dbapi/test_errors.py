@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import pickle
 from contextlib import closing
+from typing import Any
 
 import pytest
 
@@ -177,7 +178,8 @@ def test_a_service_that_is_away_is_an_operational_error(
     world: World, engine: DuckDBEngine, service: str
 ) -> None:
     """Nothing was asked when the connection was opened, so only execute finds out."""
-    connection = connected(world, engine, **{service: f"127.0.0.1:{free_port()}"})
+    away: dict[str, Any] = {service: f"127.0.0.1:{free_port()}"}
+    connection = connected(world, engine, **away)
     with closing(connection), closing(connection.cursor()) as cursor:
         with pytest.raises(dbapi.OperationalError) as raised:
             cursor.execute(COHORTS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+from contextlib import closing
 from fractions import Fraction
 from typing import Any
 
@@ -16,7 +17,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from pinot_connector import AsyncGatewayClient, Credentials, Endpoint, GatewayClient
 from pinot_connector.budgets import shares_of
-from pinot_connector.dbapi import connect_gateway
+from pinot_connector.dbapi import connect
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import (
     AccountUnknown,
@@ -351,7 +352,7 @@ def test_ordinary_programs_and_pandas_ask_by_the_same_gateway(gateway: GatewayWo
     with GatewayClient(Endpoint(gateway.address, credentials)) as client:
         rows = client.sql(SQL).rows
         assert client.remaining()
-    with connect_gateway(f"gris://{gateway.address}", credentials=credentials) as cursor:
+    with connect(f"gris://{gateway.address}", credentials=credentials) as cursor:
         table = cursor.execute(SQL).fetchall()
     assert [(*row.element, row.noisy_count) for row in rows] == [row[:2] for row in table]
 
@@ -364,6 +365,15 @@ async def test_an_account_below_the_callers_own_pays_for_itself(gateway: Gateway
         levels = await client.remaining()
     assert [("app",), ("app", "acme"), ("app", "acme", "guest")] == [level.path for level in levels]
     assert 21 == levels[-1].spent.information
+
+
+def test_a_connection_is_for_the_account_of_its_url_or_its_argument(gateway: GatewayWorld) -> None:
+    """The argument counts where there are both."""
+    acme = gateway.authority.client(uri("spiffe://example.org/acme"), file="acme-by-url")
+    url = f"gris://{gateway.address}/?account=app%2Facme%2Furl"
+    for account, last in ((None, "url"), ("app/acme/given", "given")):
+        with closing(connect(url, credentials=acme, account=account)) as connection:
+            assert ("app", "acme", last) == connection.remaining()[-1].path
 
 
 async def test_a_token_decides_before_a_certificate(gateway: GatewayWorld) -> None:

@@ -17,8 +17,6 @@ from gris_api.dp.v1 import question_pb2
 
 from gris_gateway.limits import DEFAULT_LIMITS
 from pinot_connector import AsyncGatewayClient, Credentials, Endpoint, gateway_address
-from pinot_connector.dbapi import connect_gateway
-from pinot_connector.dbapi.errors import ProgrammingError
 from pinot_connector.errors import InvalidQuestion, RefusedByPolicy, ServiceRefused, ServiceUnavailable
 from pinot_connector.questions import structured_question
 from tests.gateway.conftest import AUDIENCE, GatewayWorld, stub_of
@@ -297,5 +295,3 @@ def test_only_the_url_of_a_gateway_is_taken(url: str) -> None:
     """Host and port behind gris://, nothing that would be overlooked, and no name that gRPC reads as a scheme."""
     with pytest.raises(InvalidQuestion, match=r"gris://HOST:PORT"):
         gateway_address(url)
-    with pytest.raises(ProgrammingError):
-        connect_gateway(url)

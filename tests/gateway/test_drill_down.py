@@ -14,11 +14,11 @@ import sqlalchemy as sa
 
 from gris_cli.answer_plot import draw_answer
 from pinot_connector import Credentials, Endpoint, GatewayClient
-from pinot_connector.dbapi import InterfaceError, ProgrammingError, connect_gateway
+from pinot_connector.dbapi import InterfaceError, ProgrammingError, connect
+from pinot_connector.dbapi.urls import CREDENTIALS_DIR
 from pinot_connector.errors import InvalidQuestion
 from pinot_connector.results import PrivateResult
 from pinot_connector.sqlalchemy import GrisDialect
-from pinot_connector.sqlalchemy.urls import CREDENTIALS_DIR
 from tests.support.rings import needs
 from tests.support.sales import FAR, MEMBERS, SHOWN, TOTALS, running_sales
 from tests.support.stage import Stage
@@ -78,7 +78,7 @@ def test_a_cursor_has_totals_as_sql_says_and_behind_them_what_is_left(
     stage: Stage, credentials: Credentials, result: PrivateResult
 ) -> None:
     """NULL is in totals alone, a message says so, and the next result set has the totals with what is left of each."""
-    with connect_gateway(f"gris://{stage.gateway}", credentials=credentials) as cursor:
+    with connect(f"gris://{stage.gateway}/?intervals=1", credentials=credentials) as cursor:
         with pytest.raises(InterfaceError, match="nothing to fetch"):
             cursor.nextset()
         cursor.execute(SQL)

@@ -13,7 +13,6 @@ from gris_api.app.v1 import app_pb2
 from grpc_status import rpc_status
 
 from pinot_connector import Credentials, dbapi, telemetry
-from pinot_connector.dbapi import connect_gateway
 from pinot_connector.errors import (
     BudgetExhausted,
     InvalidQuestion,
@@ -74,7 +73,7 @@ async def test_every_client_sees_the_id(gateway: GatewayWorld, poor: Credentials
     assert "by hand" == info.request_id
 
     def read() -> str:
-        connection = connect_gateway(f"gris://{gateway.address}", credentials=poor)
+        connection = dbapi.connect(f"gris://{gateway.address}", credentials=poor)
         with closing(connection), pytest.raises(dbapi.Error) as failed:
             connection.cursor().execute(
                 "SELECT article_id, COUNT(DISTINCT member_id) FROM feedback GROUP BY 1 ORDER BY 2 DESC LIMIT 9"

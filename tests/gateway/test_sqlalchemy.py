@@ -18,8 +18,8 @@ from sqlalchemy.exc import DBAPIError, NoSuchTableError, NotSupportedError, Oper
 
 from pinot_connector import Credentials, Endpoint, GatewayClient
 from pinot_connector.dbapi import BudgetExhaustedError
+from pinot_connector.dbapi.urls import CREDENTIALS_DIR
 from pinot_connector.sqlalchemy import GrisDialect
-from pinot_connector.sqlalchemy.urls import CREDENTIALS_DIR
 from tests.gateway.conftest import AUDIENCE, GatewayWorld, write_configuration
 from tests.support.pki import email
 from tests.support.processes import process

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ import pinotdb
 import pytest
 
 from deploy.pinot.cluster import PinotCluster
-from pinot_connector import dbapi
+from pinot_connector import PrivateClient
+from pinot_connector.dbapi import Connection
 from pinot_connector.embedded import EmbeddedServices
+from pinot_connector.engines.pinot import PinotEngine
 from tests.support.rings import needs
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -73,19 +76,19 @@ def test_a_program_for_pinotdb_changes_its_connect_line(
     """The same columns and as many rows, and each count is about the one that Pinot tells."""
     host, port = "127.0.0.1", loaded_pinot.ports.broker
     names, rows = program(lambda: pinotdb.connect(host, port, path="/query/sql", scheme="http"))
-    private_names, private_rows = program(
-        lambda: dbapi.connect(
-            host,
-            port,
-            path="/query/sql",
-            scheme="http",
-            controller=loaded_pinot.controller_url,
-            dp=services.dp_address,
-            budget=services.budget_address,
-            account=f"demo/{program.__name__}",
-            intervals=False,
+    with closing(
+        PinotEngine(controller=loaded_pinot.controller_url, broker=f"http://{host}:{port}")
+    ) as engine:
+        private_names, private_rows = program(
+            lambda: Connection(
+                PrivateClient(
+                    dp=services.dp_address,
+                    budget=services.budget_address,
+                    account=f"demo/{program.__name__}",
+                    engine=engine,
+                )
+            )
         )
-    )
     assert (["article_id", "members"], 8) == (names, len(rows))
     assert (names, 8) == (private_names, len(private_rows))
     true = true_counts(host, port, [article for article, _ in private_rows])

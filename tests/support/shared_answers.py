@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from pinot_connector.dbapi.urls import CREDENTIALS_DIR
 from pinot_connector.sqlalchemy import GrisDialect
-from pinot_connector.sqlalchemy.urls import CREDENTIALS_DIR
 from tests.support.agents import over_http
 from tests.support.web_page import PageSeen, opened
 

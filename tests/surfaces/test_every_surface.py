@@ -31,7 +31,7 @@ from gris_gateway.faces.page.asking import Form, seen_by
 from gris_gateway.faces.page.rendering import rendered
 from gris_gateway.messages import element_chunks, result_message
 from pinot_connector import dbapi
-from pinot_connector.dbapi import Connection, connect_gateway
+from pinot_connector.dbapi import Connection, connect
 from pinot_connector.endpoints import Credentials, Endpoint
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import GrisError
@@ -168,8 +168,7 @@ class Reader:
             return connection.execute(sql).fetchall()
 
     def _connected(self) -> Connection:
-        gateway = f"gris://{self.stage.gateway}"
-        return connect_gateway(gateway, credentials=self.credentials, intervals=True)
+        return connect(f"gris://{self.stage.gateway}/?intervals=1", credentials=self.credentials)
 
 
 # Where another line begins on a page.

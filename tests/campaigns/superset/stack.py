@@ -16,8 +16,8 @@ from urllib.parse import quote
 
 import httpx
 
+from pinot_connector.dbapi.urls import CREDENTIALS_DIR, GATEWAYS
 from pinot_connector.embedded import EmbeddedServices
-from pinot_connector.sqlalchemy.urls import CREDENTIALS_DIR, GATEWAYS
 from tests.support.pki import ISSUER, Authority, Issuer
 from tests.support.processes import process
 from tests.support.world import free_port

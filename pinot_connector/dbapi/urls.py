@@ -1,4 +1,4 @@
-"""What a URL of SQLAlchemy says: the gateway, whose budget pays, whether intervals are shown, and credentials.
+"""What a URL says: the gateway, whose budget pays, whether intervals are shown, and credentials.
 
 People who may write a URL are not trusted with this machine's files: in a BI tool they are all who may add a database.
 So files are names below one folder, which only the machine's owner chooses. The same owner can say which gateways there
@@ -13,10 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
+from urllib.parse import parse_qsl
 
-from sqlalchemy.engine import URL
-from sqlalchemy.exc import ArgumentError
-
+from pinot_connector.dbapi.errors import InterfaceError
 from pinot_connector.endpoints import Credentials
 from pinot_connector.errors import InvalidQuestion
 from pinot_connector.gateway_client import gateway_address
@@ -24,22 +23,23 @@ from pinot_connector.gateway_client import gateway_address
 CREDENTIALS_DIR = "GRIS_CREDENTIALS_DIR"
 GATEWAYS = "GRIS_GATEWAYS"
 FILES = ("ca_file", "certificate_file", "key_file", "token_file")
+_OPTIONS = ("account", *FILES, "intervals", "max_cost")
 _UNITS = re.compile(r"[0-9]{1,18}")
 _SWITCH = {"0": False, "1": True}
 
 
 @dataclass(frozen=True)
 class GatewayUrl:
-    """A gateway and how to ask it; the parameters of `dbapi.connect_gateway`."""
+    """A gateway, HOST:PORT, and how to ask it."""
 
-    url: str
+    address: str
     credentials: Credentials
     account: str | None
     intervals: bool
     max_cost: int | None
 
 
-def parsed_url(url: URL, environment: Mapping[str, str] = os.environ) -> GatewayUrl:
+def parsed_url(url: str, environment: Mapping[str, str] = os.environ) -> GatewayUrl:
     """Returns what a URL says.
 
     Args:
@@ -49,26 +49,25 @@ def parsed_url(url: URL, environment: Mapping[str, str] = os.environ) -> Gateway
             there are.
 
     Raises:
-        ArgumentError: it says something else, or names a file outside of that folder or another gateway. The message
+        InterfaceError: it says something else, or names a file outside of that folder or another gateway. The message
             repeats no value.
     """
-    if url.username is not None or url.password is not None:
-        _refuse("no user and no password: the gateway knows its callers by certificate_file or token_file")
-    if url.database or not url.host or url.port is None:
-        _refuse("gris://HOST:PORT/ without a database")
-    options = _options(url)
-    files = {name: _file(name, options[name], environment) for name in FILES if name in options}
+    gateway, _, query = url.partition("?")
+    address = _address(gateway)
+    if address is None:
+        _refuse(
+            "gris://HOST:PORT/ with the name or the IP address of a host, without user, password and database: "
+            "the gateway knows its callers by certificate_file or token_file"
+        )
+    _require_listed(address, environment)
+    options = _options(query)
+    ca, certificate, key, token = (_file(name, options.get(name), environment) for name in FILES)
     intervals = _SWITCH.get(options.get("intervals", "0"))
     if intervals is None:
         _refuse("intervals to be 0 or 1")
-    host = f"[{url.host}]" if ":" in url.host else url.host
-    gateway = f"gris://{host}:{url.port}"
-    require_gateway(gateway, environment)
-    ca, certificate, key, token = map(files.get, FILES)
-    credentials = Credentials(ca, certificate, key, token)
     return GatewayUrl(
-        gateway,
-        credentials,
+        address,
+        Credentials(ca, certificate, key, token),
         options.get("account") or None,
         intervals,
         _units("max_cost", options),
@@ -83,19 +82,8 @@ def _units(name: str, options: Mapping[str, str]) -> int | None:
     return int(units)
 
 
-def require_gateway(url: str, environment: Mapping[str, str] = os.environ) -> None:
-    """Refuses what is no gateway, and gateways that GRIS_GATEWAYS does not list where it is set.
-
-    Args:
-        url: gris://HOST:PORT.
-        environment: may hold GRIS_GATEWAYS: HOST:PORT, separated by commas.
-
-    Raises:
-        ArgumentError: the gateway is none of those, or the list itself has another form. The message repeats no value.
-    """
-    address = _address(url)
-    if address is None:
-        _refuse("gris://HOST:PORT/, the name or the IP address of a host")
+def _require_listed(address: str, environment: Mapping[str, str]) -> None:
+    """Refuses gateways that GRIS_GATEWAYS, HOST:PORT separated by commas, does not list where it is set."""
     listed = environment.get(GATEWAYS)
     # Set and empty is a list without gateways, not the lack of a list.
     if listed is None:
@@ -115,23 +103,24 @@ def _address(url: str) -> str | None:
         return None
 
 
-def _options(url: URL) -> dict[str, str]:
-    known = {"account", "intervals", "max_cost", *FILES}
+def _options(query: str) -> dict[str, str]:
     options: dict[str, str] = {}
-    for name, value in url.query.items():
-        if name not in known:
-            _refuse(f"only the options {', '.join(sorted(known))}")
-        if not isinstance(value, str):
+    for name, value in parse_qsl(query, keep_blank_values=True):
+        if name not in _OPTIONS:
+            _refuse(f"only the options {', '.join(_OPTIONS)}")
+        if name in options:
             _refuse(f"{name} once")
         options[name] = value
     return options
 
 
-def _file(name: str, value: str, environment: Mapping[str, str]) -> Path:
+def _file(name: str, value: str | None, environment: Mapping[str, str]) -> Path | None:
     """Returns the path of a file that is below the folder for credentials after all links.
 
     The links stay in the path: where a secret is replaced, as in Kubernetes, they lead to the new one.
     """
+    if value is None:
+        return None
     folder = environment.get(CREDENTIALS_DIR)
     if not folder:
         _refuse(f"{CREDENTIALS_DIR} to be set to the folder in which {name} is")
@@ -148,4 +137,4 @@ def _file(name: str, value: str, environment: Mapping[str, str]) -> Path:
 
 
 def _refuse(expected: str) -> NoReturn:
-    raise ArgumentError(f"in a URL of gris: expected {expected}") from None
+    raise InterfaceError(f"url: expected {expected}") from None
