@@ -71,8 +71,6 @@ Condition: TypeAlias = Value | Sequence[Value] | In | NotIn | Between
 # Conditions by column, all of which must hold, or one in SQL.
 Where: TypeAlias = Mapping[str, Condition] | str
 
-PLAIN_TEXTS = ("totals_by", "max_error")
-"""The fields of a question that are one text: arguments here, which all surfaces pass on under these names."""
 
 _BUCKET = re.compile(r"(day|week|month|quarter|year):([A-Za-z_][A-Za-z0-9_]*)")
 _RANKS = numbers(RankFunction, question_pb2.RankFunction.DESCRIPTOR)

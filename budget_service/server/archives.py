@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 from urllib.parse import quote
 
 from budget_service.ledger.digests import digest
@@ -31,9 +31,6 @@ MAX_LINE_CHARACTERS = 2**20
 
 EMPTIED = "has no entries any more: they were older than archives keep them"
 """What is said of an archive that is emptied."""
-
-Point: TypeAlias = tuple[str, int]
-"""A root, and the number of one of its entries."""
 
 # Written only where an entry has them.
 _OF_ACTS = ("reason", "actor", "change")

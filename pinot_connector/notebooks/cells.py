@@ -48,17 +48,6 @@ def cells(row: Row, decimals: Sequence[int]) -> Sequence[str]:
     return [*names, *counted, *(cell for each in values for cell in value_cells(*each))]
 
 
-def total_heads(result: PrivateResult) -> list[str]:
-    """Returns the heads of the columns of totals; none without them."""
-    stated = result.parameters.totals
-    if stated is None:
-        return []
-    of = next(column.title for column in result.columns if column.name == stated.column)
-    interval = f"{formats.confidence(result.confidence)} interval"
-    named = [stated.counted.value, *(aggregate.title for aggregate in result.parameters.aggregates)]
-    return [f"total of {of}", *(head for name in named for head in (name, interval, "other", interval))]
-
-
 def total_cells(total: TotalRow, decimals: Sequence[int]) -> list[str]:
     """Returns a total: its value, and for the count and each sum the number and what the elements leave of it."""
     numbers = ((total.noisy_count, total.interval), (total.other_count, total.other_interval))

@@ -29,7 +29,6 @@ from pinot_connector.sqlalchemy.reflection import (
 
 # Tools that want a schema are given one; SQL never names it.
 SCHEMA = "default"
-MAX_GUARDS = 1024
 AUTOCOMMIT: Final = "AUTOCOMMIT"
 _CATALOG = ("gris", "catalog")
 

@@ -232,54 +232,6 @@ def test_days_are_published_as_days(folder: Path, capsys: pytest.CaptureFixture[
     assert ("date", ["2019-04-14"]) == (reported["type"], reported["elements"])
 
 
-@pytest.mark.slow
-def test_methods_are_compared_in_a_table_and_a_picture(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """All methods find the one page that many have, and the picture is there."""
-    arguments = [
-        "--data",
-        str(folder / "visits.parquet"),
-        "--column",
-        "page",
-        "--member",
-        "who",
-        "--runs",
-        "1",
-        # GW gives an element hardly more than it needs, so that other noise hides it now and then.
-        "--seed",
-        "1",
-    ]
-    picture = folder / "compared.png"
-    rounds = ["--iterations", "1", "--iterations", "2", "--out", str(picture), "--json"]
-    assert 0 == main(["domain", "compare", *arguments, *rounds])
-    reported = json.loads(capsys.readouterr().out)
-    assert 6 == len(reported["methods"])
-    assert all(1 <= row["rho_0.1"] < 5 for row in reported["methods"])
-    assert [3, 1, 2] == [row["iterations"] for row in reported["iterations"]]
-    assert picture.read_bytes().startswith(b"\x89PNG")
-
-
-def test_rounds_are_run_of_sips_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Another method alone is compared at every rho, and has no table or picture of rounds."""
-    arguments = ["domain", "compare", "--synthetic", "500", "--method", "gaussian", "--runs", "1"]
-    assert 0 == main([*arguments, "--json", "--out", str(tmp_path / "compared.svg")])
-    reported = json.loads(capsys.readouterr().out)
-    assert (["gaussian"], ["methods"]) == ([row["method"] for row in reported["methods"]], list(reported))
-    assert "rounds" not in (tmp_path / "compared.svg").read_text()
-    assert 2 == main([*arguments, "--iterations", "2"])
-    assert "--iterations are rounds of sips" in capsys.readouterr().err
-
-
-def test_synthetic_data_need_no_file(capsys: pytest.CaptureFixture[str]) -> None:
-    """And either they or a file must be asked for."""
-    arguments = ["domain", "compare", "--method", "gaussian", "--runs", "1", "--json"]
-    assert 0 == main([*arguments, "--synthetic", "500"])
-    assert 2 == main(arguments)
-    assert 2 == main([*arguments, "--synthetic=-1"])
-    capsys.readouterr()
-
-
 @pytest.mark.usefixtures("starts_processes")
 def test_the_example_finds_all_fifty_articles_for_no_calls(tmp_path: Path) -> None:
     """Before: UnkGumb, fewer than fifty and a call; after: KnownGumb over the published domain."""

@@ -402,14 +402,6 @@ def test_an_error_does_not_carry_the_engines_own(engine: DuckDBEngine, sql: str)
     assert raised.value.__context__ is None
 
 
-def test_csv_is_refused(tmp_path: Path) -> None:
-    """What type a column has would depend on single rows, and with it whether there is an answer."""
-    path = tmp_path / "data.csv"
-    path.write_text("member_id,element\n1,a\n2,a\n")
-    with pytest.raises(EngineRefused, match="Parquet"):
-        DuckDBEngine({"small": path})
-
-
 @pytest.mark.parametrize("name", ["data.xlsx", "missing.parquet"])
 def test_a_file_that_is_none_of_these_is_refused_at_once(tmp_path: Path, name: str) -> None:
     """A wrong configuration is reported before the first question."""

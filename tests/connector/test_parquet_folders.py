@@ -295,7 +295,7 @@ def test_a_folder_without_a_file_or_with_a_broken_one_or_too_many_is_refused(
 ) -> None:
     """Each by its own words; what broke is looked for among all files."""
     (tmp_path / "empty").mkdir()
-    for path in (tmp_path / "empty", visits / "*.csv"):
+    for path in (tmp_path / "empty", visits / "*.orc"):
         with pytest.raises(EngineGone, match=r"has no file named \.parquet"):
             DuckDBEngine({"visits": path})
     broken = write(visits / "country=ZZ", [1]).with_name("broken.parquet")

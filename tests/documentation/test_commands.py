@@ -68,7 +68,7 @@ def test_the_gateway_is_tried_as_its_page_says(folder: Path) -> None:
     flags = zip(("dp", "budget", "admin", "mcp", "page", "broker", "postgres"), others, strict=True)
     ports = " ".join(f"--{name}-port {port}" for name, port in (*flags, ("gateway", gateway)))
     assert "50054" in ask
-    ready = "until grep -q address .gris/console.ready; do sleep 0.1; done 2>/dev/null"
+    ready = "until grep -q address .gris/gateway.ready; do sleep 0.1; done 2>/dev/null"
     printed = run(f"{serve.strip()} {ports} &\n{ready}\n{ask.replace('50054', gateway)}", folder)
     assert "left" in printed
     assert "demo/ana" in printed

@@ -110,7 +110,7 @@ def test_loading_that_was_interrupted_goes_on(
 @pytest.mark.parametrize(
     ("options", "reported"),
     [
-        (["--parquet", "t.parquet"], "need one --table"),
+        (["--parquet", "t.parquet"], "needs one --table"),
         (["--table", "nothing"], "there is no example nothing"),
         (["--parquet", "nowhere.parquet", "--table", "t"], "nowhere.parquet"),
     ],

@@ -31,14 +31,6 @@ from dp_service.terms import Element
 from dp_service.values.bounds import Clamp
 
 
-class Threshold(Protocol):
-    """What hides elements of an unknown domain: how large a count has to be to pass it."""
-
-    def needed(self, probability: Fraction) -> int:
-        """Return the smallest count, or distance of a count, that passes with this probability."""
-        ...
-
-
 class Priced(Protocol):
     """What is the same for the mechanisms of all kinds."""
 

@@ -17,10 +17,10 @@ def is_plain(name: str) -> bool:
     return _PLAIN.fullmatch(name) is not None
 
 
-def no_such(what: str, name: str, known: Sequence[str], *, meant: str = "", here: str = "") -> str:
-    """Return that there is no such thing of a name, perhaps only `here`, which is meant, and those that there are."""
-    called = f"{name} {here}".strip() if is_plain(name) else "of that name"
-    nearest = meant or (nearest_of(name, known) if is_plain(name) else "")
+def no_such(what: str, name: str, known: Sequence[str]) -> str:
+    """Return a sentence that nothing has this name, with the names that exist."""
+    called = name if is_plain(name) else "of that name"
+    nearest = nearest_of(name, known) if is_plain(name) else ""
     hint = f" (did you mean {nearest}?)" if nearest else ""
     more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
     return f"there is no {what} {called}{hint}; the {what}s are {', '.join(known[:_LISTED]) or 'none'}{more}"
