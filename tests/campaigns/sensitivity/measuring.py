@@ -112,7 +112,7 @@ def faults(
     resolutions = list(_resolutions(world, policy))
     with closing(AskedTable(folder / "t.parquet", world.rows)) as table:
         first = table.met([Asked.of(each) for each in resolutions])
-        resolutions += _second_looks(resolutions, first)
+        resolutions += list(_second_looks(resolutions, first))
         whole = table.met([Asked.of(translate(each)) for each in resolutions])
         whole_answers = [Asked.of(translate(uncut(each))) for each in resolutions]
         everything = table.met(whole_answers)
