@@ -19,7 +19,7 @@ from dp_service.releases import resolving
 from .campaign import asking
 from .stage import NAMES
 
-QUESTIONS, ENOUGH = 250, 5
+QUESTIONS, ENOUGH = 320, 5
 
 
 @pytest.mark.usefixtures("starts_processes")
