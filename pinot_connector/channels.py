@@ -9,7 +9,7 @@ from typing import Any
 
 import grpc
 
-from pinot_connector import proxies
+from pinot_connector import forks, proxies
 from pinot_connector.endpoints import Address
 
 MAX_MESSAGE_BYTES = 16 * 2**20
@@ -76,7 +76,9 @@ def open_channel(
 
     Raises:
         InvalidQuestion: a file of the address's credentials cannot be used.
+        ForkedError: this process was forked while a connection was open.
     """
+    forks.require_usable()
     target = address if isinstance(address, str) else address.address
     config: dict[str, Any] = {"methodConfig": _retry_policy(retried)}
     if target.startswith(_REPLICATED):
@@ -85,8 +87,8 @@ def open_channel(
         config["healthCheckConfig"] = {"serviceName": ""}
     options = (*_OPTIONS, *proxies.channel_options(target), ("grpc.service_config", json.dumps(config)))
     if isinstance(address, str):
-        return grpc.aio.insecure_channel(target, options=options)
-    return grpc.aio.secure_channel(target, address.credentials.for_channel(), options=options)
+        return forks.watched(grpc.aio.insecure_channel(target, options=options))
+    return forks.watched(grpc.aio.secure_channel(target, address.credentials.for_channel(), options=options))
 
 
 def _waiting(methods: list[dict[str, Any]], services: Sequence[str]) -> list[dict[str, Any]]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from concurrent.futures import CancelledError
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import CancelledError, Future
 from functools import wraps
 from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 
+from pinot_connector import forks
 from pinot_connector.audiences import Audience
 from pinot_connector.channels import Timeouts
 from pinot_connector.client import DEFAULT_CONFIDENCE, AsyncPrivateClient
@@ -46,7 +48,7 @@ def blocking(
 
     @wraps(method)
     def called(self: Any, /, *arguments: _Arguments.args, **named: _Arguments.kwargs) -> _Value:
-        value: _Value = self._wait(lambda: getattr(self._client, method.__name__)(*arguments, **named))
+        value: _Value = self._wait(lambda client: getattr(client, method.__name__)(*arguments, **named))
         return value
 
     called.__doc__ = (method.__doc__ or "").replace("await ", "")
@@ -64,15 +66,10 @@ class SyncClient(ClientBase[PrivateResult], Generic[Client]):
     """
 
     def __init__(self, connect: Callable[[], Client]) -> None:
-        async def connected() -> Client:
-            return connect()
-
-        self._loop = _LoopThread()
-        try:
-            self._client = self._loop.run(connected())
-        except BaseException:
-            self._loop.stop()
-            raise
+        self._connect = connect
+        self._running_calls = 0
+        self._closed = False
+        self._driven: _DrivenClient[Client] | None = _DrivenClient(connect)
 
     ask = blocking(AsyncPrivateClient.ask)
     explain = blocking(AsyncPrivateClient.explain)
@@ -82,15 +79,39 @@ class SyncClient(ClientBase[PrivateResult], Generic[Client]):
 
     def close(self) -> None:
         """Closes the connections and ends the thread. Closing twice is allowed."""
-        self._loop.stop(self._client.close)
+        with forks.starting:
+            self._closed = True
+            driven, self._driven = self._driven, None
+        if driven is not None:
+            driven.stop()
 
-    def _wait(self, call: Callable[[], Awaitable[_Value]]) -> _Value:
+    def close_if_idle(self) -> None:
+        """Closes the connections and ends the thread until the next call, unless a call is running."""
+        if self._driven is not None and not self._running_calls:
+            self._driven.stop()
+            self._driven = None
+
+    def _wait(self, call: Callable[[Client], Awaitable[_Value]]) -> _Value:
         """Returns what a call of the asynchronous client gives."""
-
-        async def called() -> _Value:
-            return await call()
-
-        return self._loop.run(called())
+        with forks.starting:
+            if self._closed:
+                raise RuntimeError("the client is closed")
+            forks.require_usable()
+            if self._driven is None:
+                self._driven = _DrivenClient(self._connect)
+            future = self._driven.start(call)
+            self._running_calls += 1
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            # The question must not go on and be charged after its caller has left.
+            future.cancel()
+            raise
+        except CancelledError:
+            raise RuntimeError("the client was closed before there was an answer") from None
+        finally:
+            with forks.starting:
+                self._running_calls -= 1
 
     def __enter__(self) -> Self:
         return self
@@ -154,6 +175,8 @@ class PrivateClient(SyncClient[AsyncPrivateClient]):
 class GatewayClient(SyncClient[AsyncGatewayClient]):
     """`AsyncGatewayClient` for synchronous code, with the same arguments; see `SyncClient`.
 
+    It may be created before a fork, unless a call is running then: parent and child open connections of their own.
+
     Args:
         gateway: the gateway's address; see `gateway_address`.
         account: whose budget pays: the caller's own account, or one below it where the gateway's rules allow that;
@@ -166,43 +189,45 @@ class GatewayClient(SyncClient[AsyncGatewayClient]):
 
     def __init__(self, gateway: Address, *, account: str | Sequence[str] | None = None) -> None:
         super().__init__(lambda: AsyncGatewayClient(gateway, account=account))
+        forks.close_before_forks(self)
 
     ask = blocking(AsyncGatewayClient.ask)
     guarantee = blocking(AsyncGatewayClient.guarantee)
 
 
-class _LoopThread:
-    """An event loop in a daemon thread: a program that does not close its client can still end."""
+class _DrivenClient(Generic[Client]):
+    """A client with its event loop, in a daemon thread: a program that does not close its client can still end."""
 
-    def __init__(self) -> None:
+    def __init__(self, connect: Callable[[], Client]) -> None:
+        async def connected() -> Client:
+            return connect()
+
+        self._process = os.getpid()
+        self._client: Client | None = None
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="gris-client", daemon=True)
         self._thread.start()
-        self._lock = threading.Lock()
-        self._stopping = False
-
-    def run(self, work: Coroutine[Any, Any, _Value]) -> _Value:
-        with self._lock:
-            if self._stopping:
-                work.close()
-                raise RuntimeError("the client is closed")
-            future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
-            return future.result()
-        except KeyboardInterrupt:
-            # The question must not go on and be charged after its caller has left.
-            future.cancel()
+            self._client = asyncio.run_coroutine_threadsafe(connected(), self._loop).result()
+        except BaseException:
+            self.stop()
             raise
-        except CancelledError:
-            raise RuntimeError("the client was closed before there was an answer") from None
 
-    def stop(self, close: Callable[[], Awaitable[None]] | None = None) -> None:
-        """Runs `close` as the last task of the loop, and ends the thread; a second call does nothing."""
-        with self._lock:
-            if self._stopping:
-                return
-            self._stopping = True
-            last = asyncio.run_coroutine_threadsafe(_ended(close), self._loop)
+    def start(self, call: Callable[[Client], Awaitable[_Value]]) -> Future[_Value]:
+        """Starts a call; its future has what it gives."""
+
+        async def called(client: Client) -> _Value:
+            return await call(client)
+
+        assert self._client is not None, "it is connected"  # noqa: S101 - for the type checker
+        return asyncio.run_coroutine_threadsafe(called(self._client), self._loop)
+
+    def stop(self) -> None:
+        """Closes the client as the last task of the loop, and ends the thread."""
+        # In the child of a fork there is no such thread.
+        if self._process != os.getpid():
+            return
+        last = asyncio.run_coroutine_threadsafe(_ended(self._client), self._loop)
         try:
             last.result()
         finally:
@@ -211,10 +236,10 @@ class _LoopThread:
             self._loop.close()
 
 
-async def _ended(close: Callable[[], Awaitable[None]] | None) -> None:
+async def _ended(client: Closable | None) -> None:
     try:
-        if close is not None:
-            await close()
+        if client is not None:
+            await client.close()
     finally:
         # Other threads that wait for an answer would wait for ever once the loop has stopped.
         others = asyncio.all_tasks() - {asyncio.current_task()}

@@ -30,6 +30,7 @@ from typing import Any, Protocol, TypeAlias
 import grpc
 from google.protobuf.message import Message
 
+from pinot_connector import forks
 from pinot_connector.errors import GrisError, InvalidQuestion
 
 try:
@@ -170,7 +171,11 @@ def remote_call(request: Message, method: str = "") -> Iterator[Metadata]:
     Args:
         request: the request; its name names the method, unless `method` does.
         method: the method, if the request is not named after it.
+
+    Raises:
+        ForkedError: this process was forked while a connection was open.
     """
+    forks.require_usable()
     package, _, kind = request.DESCRIPTOR.full_name.rpartition(".")
     attributes = {"rpc.system": "grpc", "rpc.method": method or kind.removesuffix("Request")}
     with _span(f"{package}/{attributes['rpc.method']}", attributes, is_remote=True) as span:

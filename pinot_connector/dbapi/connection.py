@@ -23,6 +23,7 @@ from pinot_connector.dbapi.errors import (
     dbapi_error,
 )
 from pinot_connector.dbapi.parameters import Parameters
+from pinot_connector.forks import ForkedError
 from pinot_connector.questions import sql_question
 from pinot_connector.results import PrivateResult
 from pinot_connector.sync_client import SyncClient
@@ -152,6 +153,8 @@ class Connection:
         self._require_open()
         try:
             return call()
+        except ForkedError as error:
+            raise InterfaceError(str(error)) from error
         except RuntimeError as error:
             if not self._closed:
                 raise

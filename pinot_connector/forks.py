@@ -1,0 +1,85 @@
+"""What a fork leaves of connections to services: nothing, so that clients of a gateway give theirs up before it.
+
+gRPC's threads do not exist in the child of a fork, and whatever waits for them hangs or aborts the process. A client
+that is idle closes its connection before the fork; its next call opens another, in the parent and in the child alike. A
+connection that stays open, because a question is running or because its client cannot be opened again, makes every
+client of the child refuse its calls.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+from typing import Protocol
+from weakref import WeakSet
+
+import grpc
+
+
+class ForkedError(RuntimeError):
+    """This process was forked while a connection was open."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this process was forked while a client had a connection open, which gRPC does not survive: create the "
+            "client in each worker process, after the fork, and fork while no question is running"
+        )
+
+
+class Idling(Protocol):
+    """A client that opens its connection again when it needs one."""
+
+    def close_if_idle(self) -> None:
+        """Closes the connection, unless a call is running; the caller holds `starting`."""
+        ...
+
+
+starting = threading.Lock()
+"""Held while a call starts or ends, and during a fork."""
+_idling: WeakSet[Idling] = WeakSet()
+_channels: WeakSet[grpc.aio.Channel] = WeakSet()
+"""Those in use: gRPC's threads run until nothing refers to a channel, closed or not."""
+_was_forked_with_channels = threading.Event()
+
+
+def close_before_forks(client: Idling) -> None:
+    """Has a client close its connection before each fork, if it is idle."""
+    _idling.add(client)
+
+
+def watched(channel: grpc.aio.Channel) -> grpc.aio.Channel:
+    """Returns a channel that a fork of this process looks for."""
+    _channels.add(channel)
+    return channel
+
+
+def require_usable() -> None:
+    """Checks that this process can make calls.
+
+    Raises:
+        ForkedError: it was forked while a connection was open.
+    """
+    if _was_forked_with_channels.is_set():
+        raise ForkedError
+
+
+def _before() -> None:
+    starting.acquire()
+    for client in list(_idling):
+        client.close_if_idle()
+    if _channels:
+        # What a traceback or a cycle refers to still counts as in use.
+        gc.collect()
+
+
+def _after_in_child() -> None:
+    if _channels:
+        _was_forked_with_channels.set()
+    # A fork by other code than Python's runs nothing before it.
+    if starting.locked():
+        starting.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before, after_in_parent=starting.release, after_in_child=_after_in_child)
