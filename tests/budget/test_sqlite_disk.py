@@ -74,7 +74,7 @@ async def test_who_waits_for_a_disk_that_hangs_is_told_what_is_known(tmp_path: P
             await first
         for late in (behind, store.apply(*charge("late"))):
             with pytest.raises(StoreUnavailableError, match="the disk does not answer"):
-                await late
+                await asyncio.wait_for(late, 20)
         SlowConnection.gate.set()
         await store.ping()
         assert (await store.apply(*charge("first"))).replayed

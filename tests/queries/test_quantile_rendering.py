@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import duckdb
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dp_service.queries.elements import days_of
@@ -58,6 +58,15 @@ def answered_to(
     column=st.sampled_from(["whole", "number"]),
     by=st.sampled_from([(), ("text",)]),
     delta_0=st.integers(1, 3),
+)
+@example(
+    rows=[Row("ana", "a", -4, 0.0), Row("ana", "a", 10, 0.0)],
+    whole=WHOLES[0],
+    number=NUMBERS[0],
+    rule=MemberValue.ONE_ROW,
+    column="whole",
+    by=(),
+    delta_0=1,
 )
 def test_duckdb_finds_the_cells_that_the_reference_does(
     connection: duckdb.DuckDBPyConnection,
