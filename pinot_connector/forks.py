@@ -40,7 +40,8 @@ starting = threading.Lock()
 _idling: WeakSet[Idling] = WeakSet()
 _channels: WeakSet[grpc.aio.Channel] = WeakSet()
 """Those in use: gRPC's threads run until nothing refers to a channel, closed or not."""
-_was_forked_with_channels = threading.Event()
+_inherited: list[grpc.aio.Channel] = []
+"""Those open at the fork that made this process. They are kept, for releasing one waits for gRPC's threads."""
 
 
 def close_before_forks(client: Idling) -> None:
@@ -60,7 +61,7 @@ def require_usable() -> None:
     Raises:
         ForkedError: it was forked while a connection was open.
     """
-    if _was_forked_with_channels.is_set():
+    if _inherited:
         raise ForkedError
 
 
@@ -68,14 +69,13 @@ def _before() -> None:
     starting.acquire()
     for client in list(_idling):
         client.close_if_idle()
-    if _channels:
+    if _channels and not _inherited:
         # What a traceback or a cycle refers to still counts as in use.
         gc.collect()
 
 
 def _after_in_child() -> None:
-    if _channels:
-        _was_forked_with_channels.set()
+    _inherited.extend(_channels)
     # A fork by other code than Python's runs nothing before it.
     if starting.locked():
         starting.release()

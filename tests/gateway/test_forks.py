@@ -26,7 +26,8 @@ def in_a_fork(call, error):
             os._exit(0)
         finally:
             os._exit(1)
-    assert os.waitpid(pid, 0)[1] == 0
+    ended = os.waitpid(pid, 0)[1]
+    assert ended == 0, ended
 
 """
 ASYNC_CLIENT = (
