@@ -1,6 +1,7 @@
 """What one answer of a broker is worth: pruned to nothing, late, filtered, or given while a server was lost."""
 
 import itertools
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,7 +11,7 @@ import pytest
 
 from pinot_connector.engines.base import ColumnType, ReadColumn
 from pinot_connector.engines.pinot import PinotEngine
-from pinot_connector.engines.pinot.answer import Coverage
+from pinot_connector.engines.pinot.answer import Coverage, judge
 from pinot_connector.engines.pinot.configuration import EXACT
 from pinot_connector.engines.pinot.pruning import pruning_columns
 from pinot_connector.errors import EngineRefused, EngineUnavailable, IncompleteAnswer
@@ -216,6 +217,58 @@ def test_an_answer_on_rows_that_were_filtered_is_refused(pinot: FakePinot, engin
         confirmed(engine, QUERY)
     pinot.replies["/query/sql"] = {**ANSWER, "rlsFiltersApplied": False}
     assert [5] == confirmed(engine, QUERY).counts
+
+
+# What one answer of Pinot 1.5.1's two engines holds beside what is read, and what those before it held.
+OTHER_FIELDS = re.findall(
+    r"\w+",
+    """
+    numRowsResultSet numGroupsWarningLimitReached numGroups maxRowsInJoin maxRowsInWindow timeUsedMs stageStats
+    maxRowsInOperator requestId clientRequestId numDocsScanned numEntriesScannedInFilter numEntriesScannedPostFilter
+    numSegmentsProcessed numSegmentsMatched numConsumingSegmentsProcessed numConsumingSegmentsMatched
+    minConsumingFreshnessTimeMs numSegmentsPrunedByServer numSegmentsPrunedByLimit numSegmentsPrunedByValue
+    brokerReduceTimeMs offlineThreadCpuTimeNs realtimeThreadCpuTimeNs offlineSystemActivitiesCpuTimeNs
+    realtimeSystemActivitiesCpuTimeNs offlineResponseSerializationCpuTimeNs realtimeResponseSerializationCpuTimeNs
+    offlineTotalCpuTimeNs realtimeTotalCpuTimeNs explainPlanNumEmptyFilterSegments
+    explainPlanNumMatchAllFilterSegments traceInfo tablesQueried offlineThreadMemAllocatedBytes
+    realtimeThreadMemAllocatedBytes offlineResponseSerMemAllocatedBytes realtimeResponseSerMemAllocatedBytes
+    offlineTotalMemAllocatedBytes realtimeTotalMemAllocatedBytes pools segmentStatistics
+""",
+)
+FLAGS = re.findall(
+    r"\w+",
+    """
+    partialResult groupsTrimmed numGroupsLimitReached maxRowsInJoinReached maxRowsInWindowReached
+    maxRowsInDistinctReached maxRowsWithoutChangeInDistinctReached maxExecutionTimeInDistinctReached
+    mseLiteLeafStageLimitReached earlyTerminationReasons
+""",
+)
+
+
+def test_fields_that_say_nothing_of_rows_are_allowed() -> None:
+    """Every one that Pinot 0.11.0 and 1.0 to 1.5.1 write, whatever it holds, and flags that are not raised."""
+    fields = dict.fromkeys(OTHER_FIELDS, 1) | dict.fromkeys(FLAGS, False)
+    assert [5] == judge(ANSWER | fields, QUERY, "1").counts
+
+
+@pytest.mark.parametrize("flag", FLAGS)
+def test_a_flag_of_an_answer_on_part_of_the_data_is_refused(flag: str) -> None:
+    """Pinot raises some of them without any exception."""
+    with pytest.raises(IncompleteAnswer):
+        judge(ANSWER | {flag: True}, QUERY, "1")
+
+
+@pytest.mark.parametrize(
+    ("field", "shown"), [("rowsHiddenFromYou", "rowsHiddenFromYou"), ("some 5 rows", "of an unusual name")]
+)
+@pytest.mark.parametrize("value", [False, "secret"])
+def test_an_unknown_field_is_refused_by_its_name(field: str, shown: str, value: object) -> None:
+    """A later Pinot may say by it that rows were left out; its value is not repeated."""
+    with pytest.raises(
+        EngineRefused, match=f"unknown field {shown}, .* with Pinot 0.11.0 and 1.0 to 1.5.1"
+    ) as raised:
+        judge(ANSWER | {field: value}, QUERY, "1")
+    assert "secret" not in str(raised.value)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from pinot_connector.engines.base import (
     ExpectedColumn,
     ValueType,
 )
+from pinot_connector.engines.pinot.response_fields import require_known_fields
 from pinot_connector.engines.pinot.stream_readings import StreamReading
 from pinot_connector.engines.pinot.table_state import TableState
 from pinot_connector.errors import EngineError, EngineRefused, EngineUnavailable, IncompleteAnswer
@@ -43,6 +44,11 @@ _PARTIAL_FLAGS = (
     "groupsTrimmed",
     "maxRowsInJoinReached",
     "maxRowsInWindowReached",
+    "maxRowsInDistinctReached",
+    "maxRowsWithoutChangeInDistinctReached",
+    "maxExecutionTimeInDistinctReached",
+    "mseLiteLeafStageLimitReached",
+    "earlyTerminationReasons",
 )
 _PARTIAL = "Pinot answered on part of the data"
 _OTHER_DATA = "Pinot answered on other data than the controller lists"
@@ -146,6 +152,7 @@ def coverage_of(response: Mapping[str, Any]) -> Coverage:
         IncompleteAnswer, EngineUnavailable, EngineRefused: as for `judge`.
     """
     require_no_exceptions(response)
+    require_known_fields(response, _PARTIAL_FLAGS)
     if response.get("rlsFiltersApplied"):
         raise EngineRefused(
             "Pinot leaves out rows for the connector's own login (rlsFiltersApplied): "
