@@ -1,30 +1,75 @@
-"""Run one benchmark: python -m bench NAME [options]; --help behind the name tells its options."""
+"""Run one benchmark: python -m bench NAME [options]; without a name, the list; --help behind a name: its options."""
 
 from __future__ import annotations
 
-import argparse
 import runpy
 import sys
+from typing import NamedTuple
 
-MODULES = {
-    "answers": "answers",
-    "bounded_served": "bounded_served",
-    "budget": "budget.__main__",
-    "readings": "readings",
-    "cpu": "question_cpu",
-    "faces": "faces",
-    "repeats": "repeats",
-    "noise": "noise",
+
+class Bench(NamedTuple):
+    """A module, what it measures, and the options of its smallest form, which only shows that it runs."""
+
+    module: str
+    says: str
+    smallest: str
+
+
+BENCHES = {
+    "answers": Bench(
+        "bench.answers",
+        "useful answers a month at the default promise",
+        "--only Cofacts --asking dashboard --most 5",
+    ),
+    "bounded_served": Bench(
+        "bench.bounded_served",
+        "what one look, two looks and UnkGumb find of a top 50, and the shift's errors",
+        "--runs 1 --only shift",
+    ),
+    "budget": Bench(
+        "bench.budget.__main__",
+        "charges of the ledger beside an empty call and one durable row",
+        "--store sqlite --accounts 10 --callers 1 --seconds .1 --rounds 1 --crowd 4",
+    ),
+    "entries": Bench(
+        "bench.budget.entries",
+        "a budget.yaml with many entries beside one with few",
+        "--entries 30 60 --calls 5",
+    ),
+    "readings": Bench(
+        "bench.readings",
+        "charges beside verifying and listing all of a ledger",
+        "--entries 1000",
+    ),
+    "cpu": Bench(
+        "bench.question_cpu",
+        "the CPU of a question beside its engine, in each process",
+        "--questions 5",
+    ),
+    "faces": Bench(
+        "bench.faces",
+        "a new question by Pinot's and PostgreSQL's protocols beside the gateway's own Ask",
+        "--questions 5",
+    ),
+    "repeats": Bench(
+        "bench.repeats",
+        "a repeated question at a gateway beside an empty call",
+        "--calls 10",
+    ),
+    "noise": Bench(
+        "bench.noise",
+        "time and memory of exact noise, beside numpy, OpenDP and PyDP",
+        "--rounds 1",
+    ),
 }
 
 
 def main() -> None:
     """Run the module of a name as a program with all further arguments."""
-    parser = argparse.ArgumentParser(prog="bench", description=__doc__)
-    parser.add_argument("name", choices=MODULES)
-    module = f"bench.{MODULES[parser.parse_args(sys.argv[1:2]).name]}"
-    del sys.argv[1]
-    runpy.run_module(module, run_name="__main__", alter_sys=True)
+    if len(sys.argv) < 2 or sys.argv[1] not in BENCHES:
+        print(__doc__, *(f"  {name:16}{each.says}" for name, each in BENCHES.items()), sep="\n")
+        sys.exit(sys.argv[1:] != [])
+    runpy.run_module(BENCHES[sys.argv.pop(1)].module, run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":

@@ -74,7 +74,8 @@ def main() -> None:
     for kind, each in found.items():
         print(
             f"{kind:>20}: p50 {each['p50_ms']:6.2f} ms ({each['p50_ratio']:.2f}), "
-            f"gateway's CPU {each['gateway_cpu_ms']:6.2f} ms ({each['cpu_ratio']:.2f})"
+            f"gateway's CPU {each['gateway_cpu_ms']:6.2f} ms ({each['cpu_ratio']:.2f}): "
+            f"{'met' if max(each['p50_ratio'], each['cpu_ratio']) <= TARGET else 'MISSED'}"
         )
 
 

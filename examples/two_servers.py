@@ -1,6 +1,6 @@
 """Plain SQL on two servers of Apache Pinot is silently wrong: true, plain and private counts side by side.
 
-    python -m examples.two_servers        # what `make demo-two-servers` runs
+    python -m examples.two_servers        # some minutes
 
 Starts a Pinot with two servers, loads a table of more than 5,000 articles whose true leaders no server sees among its
 own 5,000 most read, and asks for the top 10 three times: of the file, of Pinot in plain SQL, and through Gris.

@@ -93,7 +93,7 @@ def print_table(figures: Iterable[Figure]) -> None:
 def print_crowds(beside: Iterable[Beside]) -> None:
     """Print how much longer a lone charge takes beside a crowd."""
     for each in beside:
-        verdict = "met" if each.ratio <= LONGEST_BESIDE_CROWD else "missed"
+        verdict = "met" if each.ratio <= LONGEST_BESIDE_CROWD else "MISSED"
         on = f"on {each.connections} connection{'s' if each.connections > 1 else ''}"
         print(f"{each.store} {each.target}, one caller beside another root's {each.crowd} {on}", end=": ")
         print(f"p95 {each.beside_ms:.1f} ms, {each.ratio:.1f}x of {each.alone_ms:.1f} ms alone", end=" ")
@@ -121,7 +121,7 @@ def print_targets(figures: Sequence[Figure]) -> None:
 def _print_target(wanted: Wanted, figure: Figure) -> None:
     value = wanted.measured(figure)
     sign = ">=" if wanted.at_least else "<="
-    verdict = "met" if wanted.is_met(value) else "missed"
+    verdict = "met" if wanted.is_met(value) else "MISSED"
     print(f"{figure.store} {figure.target}, {figure.callers} callers: {wanted.what} {value:.2f}", end="")
     print(f" (wanted {sign} {wanted.bound}): {verdict}")
 

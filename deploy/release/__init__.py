@@ -1,1 +1,1 @@
-"""What a release has to pass, and what goes with it: `make release-check`, `make notices`."""
+"""What a release has to pass, and what goes with it: `python -m deploy.release`, `deploy/release/release.sh`."""

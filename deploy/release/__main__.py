@@ -1,6 +1,7 @@
 """Checks that the checkout can be released: one line for each check, exit code 1 if one fails.
 
-    python -m deploy.release
+    python -m deploy.release                      # needs a package index
+    python -m deploy.release --only-files FOLDER  # of any commit: makes them there, and checks no more than them
 
 Leaves in dist/ what was checked, so that exactly that is published: wheel, source distribution, notices and SBOMs;
 nothing if a check failed.
@@ -8,11 +9,13 @@ nothing if a check failed.
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 from deploy.release.artifacts import build, require_metadata, require_own_packages, require_whole_sdist
@@ -50,9 +53,9 @@ def check_checkout(report: Report, project: Project) -> None:
         report.check(title, check)
 
 
-def check_artifacts(report: Report, project: Project) -> None:
+def check_artifacts(report: Report, project: Project, folder: Path) -> None:
     """Build what is published, look into it and use it."""
-    artifacts = report.check("wheel and source distribution are built", partial(build, project, DIST))
+    artifacts = report.check("wheel and source distribution are built", partial(build, project, folder))
     if artifacts is None:
         return
     report.check("a package index can show their metadata", partial(require_metadata, artifacts))
@@ -76,13 +79,21 @@ def check_artifacts(report: Report, project: Project) -> None:
 
 def main() -> int:
     """Run every check; the exit code is 1 if one fails."""
-    report, project = Report(), read_project()
-    check_checkout(report, project)
-    check_artifacts(report, project)
-    report.check("every locked package has its notices", partial(write_notices, DIST))
+    parser = argparse.ArgumentParser(
+        "python -m deploy.release", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--only-files", type=Path, metavar="FOLDER", help="make and check files of any commit"
+    )
+    only_files: Path | None = parser.parse_args().only_files
+    report, project, folder = Report(), read_project(), only_files or DIST
+    if only_files is None:
+        check_checkout(report, project)
+    check_artifacts(report, project, folder)
+    report.check("every locked package has its notices", partial(write_notices, folder))
     if report.failures:
-        shutil.rmtree(DIST, ignore_errors=True)
-        sys.stdout.write(f"Nothing is left in {DIST.name}/\n")
+        shutil.rmtree(folder, ignore_errors=True)
+        sys.stdout.write(f"Nothing is left in {folder.name}/\n")
         return 1
     return 0
 

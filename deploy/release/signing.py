@@ -57,7 +57,7 @@ def sign_file(key: Path, file: Path) -> None:
 
 
 def main(key: str, prefix: str, *titles: str) -> int:
-    """Complete what `make release-check` has left in dist/, and sign it; if it cannot be, the exit code is 1."""
+    """Complete what `python -m deploy.release` has left in dist/, and sign it; if it cannot be, the exit code is 1."""
     project = read_project()
     images = named(prefix, project.version, titles)
     try:

@@ -1,4 +1,4 @@
-"""Every interleaving of small worlds, to a depth; `make explore` goes on to their ends."""
+"""Every interleaving of small worlds, to a depth; the campaign `exploration` goes on to their ends."""
 
 from __future__ import annotations
 

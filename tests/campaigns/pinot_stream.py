@@ -1,6 +1,6 @@
 """A server of Pinot is killed and brought back, again and again, under a stream of questions.
 
-    python -m tests.campaigns.pinot_stream --answers 3600 --kills 5  # `make pinot-stream`; about ten minutes
+    python -m tests.campaigns pinot_stream --answers 3600 --kills 5  # about ten minutes
 
 Every answer that the engine confirms is compared with the truth, every failure must be one of ours with a name, and in
 the end the ledger must hold exactly what the answers cost.

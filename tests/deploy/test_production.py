@@ -137,7 +137,7 @@ def test_a_restored_ledger_is_confirmed_with_what_its_service_has(tmp_path: Path
 def test_what_is_tried_on_a_cluster_is_this_example(
     kind: type[Production], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`make kubernetes-test` changes where things are and whose; pods, options and mounts stay what they are."""
+    """`deploy/kubernetes/test.sh` changes where things are and whose; pods, options and mounts stay what they are."""
     monkeypatch.setenv(VOLUMES, str(tmp_path))
     tested = kind(tmp_path)
     given = tested.values((EXAMPLES / "budget.yaml").read_text(), (EXAMPLES / "policy.yaml").read_text())

@@ -1,6 +1,6 @@
 """Both services, the gateway, Redis and Pinot on the cluster of KUBECONFIG, in a namespace for the tests alone.
 
-Only `make kubernetes-test` collects what is here; it sets GRIS_TEST_KUBERNETES. It takes the chart
+Only `deploy/kubernetes/test.sh` collects what is here; it sets GRIS_TEST_KUBERNETES. It takes the chart
 with the example of values that GRIS_TEST_DEPLOYMENT names: `trial`, which is the default, `production`,
 `several-gateways`, or `regions` for the tests of regions alone. The images must be where the cluster finds
 them: those of `make images` under the tag `local`, or those that GRIS_TEST_IMAGES names (PREFIX:TAG).

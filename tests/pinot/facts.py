@@ -1,7 +1,7 @@
 """What Pinot itself does, by version, where one version does not do as another: tried on 0.11.0 and on 1.5.1.
 
-From which version on is as the source of the versions between them reads. `make pinot-check` compares these facts with
-the cluster that it is run against.
+From which version on is as the source of the versions between them reads. The campaign `pinot_check` compares these
+facts with the cluster that it is run against.
 """
 
 from __future__ import annotations

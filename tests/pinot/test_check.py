@@ -1,4 +1,4 @@
-"""The rows of `make pinot-check`, but the slow ones, on the Pinot that the tests start."""
+"""The rows of the campaign `pinot_check`, but the slow ones, on the Pinot that the tests start."""
 
 from collections.abc import Iterator
 

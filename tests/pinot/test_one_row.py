@@ -1,4 +1,4 @@
-"""The short form of `make one-row` on a real Pinot: odd rows make no error, and count as in the reference."""
+"""The short form of the campaign `one_row` on a real Pinot: odd rows make no error, and count as in the reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demonstration that `make demo-two-servers` shows, on a smaller table."""
+"""The demonstration that `python -m examples.two_servers` shows, on a smaller table."""
 
 from pathlib import Path
 

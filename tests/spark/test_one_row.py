@@ -1,4 +1,4 @@
-"""The short form of `make one-row` on Spark: odd rows make no error, and count where they do in the reference."""
+"""The campaign `one_row` on Spark, in short: odd rows make no error, and count where they do in the reference."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ MORE = "GRIS_TEST_EXAMPLES"
 
 
 def examples(number: int) -> int:
-    """Return the number for a run of all tests, or as many times it as `make properties` asks for."""
+    """Return the number for a run of all tests, or as many times it as the campaign `properties` asks for."""
     return number * int(os.environ.get(MORE, "1"))
 
 

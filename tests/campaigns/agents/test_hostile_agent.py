@@ -1,4 +1,4 @@
-"""The short form of the campaign; `make agents` asks 500 questions and plays 400 games."""
+"""The short form of the campaign; the campaign `agents` asks 500 questions and plays 400 games."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The short audit: two tables, one member more, the real services in fresh mode; `make audit` asks far more often."""
+"""The short audit: two tables, one member more, the real services in fresh mode; the campaign asks far more often."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_the_empirical_loss_stays_below_the_promise(world: World, question: Ques
 def test_the_empirical_loss_of_choices_stays_below_the_promise(
     small_world: World, question: Question
 ) -> None:
-    """At an epsilon that few answers could exceed; `make audit` asks at the one of the other mechanisms."""
+    """At an epsilon that few answers could exceed; the campaign `audit` asks at the one of the other mechanisms."""
     assert small_world.audit(question, SMALL_ASKS[question]).proven_delta <= question.delta
 
 

@@ -1,4 +1,4 @@
-"""The audit of one run in short: 400 canaries, one release of each question; `make audit` has more of them."""
+"""The audit of one run in short: 400 canaries, one release of each question; the campaign `audit` has more of them."""
 
 from __future__ import annotations
 

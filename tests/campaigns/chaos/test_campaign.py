@@ -1,4 +1,4 @@
-"""The short form of the campaign; `make chaos` runs the long one."""
+"""The short form of the campaign; the campaign `chaos` runs the long one."""
 
 from __future__ import annotations
 

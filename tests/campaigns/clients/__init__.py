@@ -1,1 +1,1 @@
-"""Clients of Apache Pinot, as registries have them, ask a real gateway: `make clients-check`."""
+"""Clients of Apache Pinot and PostgreSQL, as registries have them, ask a real gateway."""

@@ -1,15 +1,18 @@
 """Clients of Pinot and of PostgreSQL, as registries have them, ask a gateway: with and without TLS.
 
-    python -m tests.campaigns.clients --installed build/clients --superset build/superset/bin  # `make clients-check`
+    python -m tests.campaigns clients
+    python -m tests.campaigns clients --only pinotdb
 
-Each client lives in an environment of its own, which `make clients-check` sets up. It asks from an account of its own
-what a plain request asks from another one, and has to show the same; asked again, nothing more is paid.
+Each client lives in an environment of its own below build/, which install.sh sets up. It asks from an account of its
+own what a plain request asks from another one, and has to show the same; asked again, nothing more is paid.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
+import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -23,19 +26,22 @@ from tests.campaigns.clients.sales import write_sales
 from tests.campaigns.superset.rest import Superset
 from tests.campaigns.superset.stack import Stack, draw, running_stack, running_superset
 
+INSTALL = Path(__file__).parent / "install.sh"
+BUILD = Path(__file__).parents[3] / "build"
 Row = dict[str, str]
 
 
 def main() -> None:
     """Run all clients, print what was done, and exit with 1 if anything was not as it has to be."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--installed", type=Path, required=True, help="where the clients are")
-    parser.add_argument("--only", default="", help="a pattern of the names of the clients that are wanted")
-    parser.add_argument("--superset", type=Path, help="bin of Superset's environment")
-    parser.add_argument("--chromium", type=Path, help="a Chromium that draws Superset's charts")
-    parser.add_argument("--pictures", type=Path, default=Path("build/clients-pictures"))
+    parser = argparse.ArgumentParser("python -m tests.campaigns clients", description=__doc__)
+    parser.add_argument(
+        "--only", default="", help="a pattern of the names of the clients that are wanted; Superset is one"
+    )
     options = parser.parse_args()
-    every = list(clients(options.installed.resolve()))
+    has_superset = re.search(options.only, "Superset") is not None
+    for each in ("clients", "superset") if has_superset else ("clients",):
+        subprocess.run((INSTALL, each), check=True)
+    every = list(clients(BUILD / "clients"))
     found = [each for each in every if isinstance(each, Client) and re.search(options.only, each.name)]
     skipped = [each for each in every if isinstance(each, str)]
     table: dict[str, Row] = {}
@@ -45,10 +51,8 @@ def main() -> None:
             table |= rows(stack, found)
         with running_stack(folder / "tls", write_sales, with_tls=True) as stack:
             table |= rows(stack, [each for each in found if not each.is_plain])
-            if options.superset is None:
-                skipped.append("Superset: make superset-check installs it")
-            else:
-                table |= _superset_rows(options, folder / "superset", stack)
+            if has_superset:
+                table |= _superset_rows(folder / "superset", stack)
     print("\n".join([*lines(table), *(f"skipped: {each}" for each in skipped)]))
     sys.exit(any(cell not in (YES, NONE) for row in table.values() for cell in row.values()))
 
@@ -64,8 +68,8 @@ def rows(stack: Stack, found: list[Client]) -> dict[str, Row]:
     return table
 
 
-def _superset_rows(options: argparse.Namespace, folder: Path, stack: Stack) -> dict[str, Row]:
-    programs, table = options.superset.resolve(), {}
+def _superset_rows(folder: Path, stack: Stack) -> dict[str, Row]:
+    programs, chromium, table = BUILD / "superset/bin", shutil.which("chromium"), {}
     (package,) = programs.parent.glob("lib/*/site-packages/apache_superset-*.dist-info")
     with running_superset(programs, folder, stack) as url:
         for way in by_superset.ways(stack):
@@ -75,9 +79,9 @@ def _superset_rows(options: argparse.Namespace, folder: Path, stack: Stack) -> d
             table[f"Superset {package.stem.rpartition('-')[2]}, {way.name}, TLS"] = row
             dataset = charts["top"].dataset
             every = [*charts.values(), *by_superset.more_charts(superset, dataset)]
-            if options.chromium is not None:
+            if chromium is not None:
                 ids = {chart.name: superset.add_chart(chart) for chart in every}
-                draw(programs, options.chromium, options.pictures / way.caller, url, ids)
+                draw(programs, Path(chromium), BUILD / "clients-pictures" / way.caller, url, ids)
             # Superset's metadata in SQLite take each name of a table once.
             superset.remove_dataset(dataset)
     return table

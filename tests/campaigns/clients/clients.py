@@ -71,7 +71,7 @@ def clients(folder: Path) -> Iterator[Client | str]:
     """Yield each client, or what has to be installed for it.
 
     Args:
-        folder: What `make clients-check` has installed.
+        folder: What install.sh has installed.
     """
     yield from _of_python(folder / "python")
     yield from _of_java(folder / "java")
@@ -91,7 +91,7 @@ def _of_python(folder: Path) -> Iterator[Client | str]:
     packages = folder.glob("lib/*/site-packages/*.dist-info")
     versions = dict(each.stem.replace("_binary", "").rsplit("-", 1) for each in packages)
     if "pinotdb" not in versions:
-        yield "pinotdb, psycopg, psycopg2, asyncpg: make clients-check installs them"
+        yield "pinotdb, psycopg, psycopg2, asyncpg: install.sh installs them"
         return
     named = {name: f"{name} {version}" for name, version in versions.items()}
     command = (folder / "bin/python", HERE / "by_python.py")
@@ -163,7 +163,7 @@ def _psql() -> Iterator[Client | str]:
 
 def _of_go(program: Path) -> Iterator[Client | str]:
     if not program.exists():
-        yield "pgx, lib/pq: make clients-check builds them where Go is"
+        yield "pgx, lib/pq: install.sh builds them where Go is"
         return
     required = dict(re.findall(r"^\t(\S+) v(\S+)$", (HERE / "go/go.mod").read_text(), re.MULTILINE))
     for driver, module in (("pgx", "github.com/jackc/pgx/v5"), ("postgres", "github.com/lib/pq")):

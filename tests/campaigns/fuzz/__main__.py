@@ -1,4 +1,4 @@
-"""`make fuzz`: mutated SQL texts, seeded; says how many were accepted, and every reason for which others were not."""
+"""Mutated SQL texts, seeded; says how many were accepted, and every reason for which others were not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The short form of `make fuzz`, texts that are as long as they may be, and proof that the checks can fail."""
+"""The short form of the campaign `fuzz`, texts that are as long as they may be, and proof that the checks can fail."""
 
 # ruff: noqa: S608  (the SQL is these tests' own)
 from __future__ import annotations

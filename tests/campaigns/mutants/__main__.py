@@ -80,6 +80,28 @@ def tested(copy: Path, tests: Sequence[str]) -> tuple[int, str]:
     return run.returncode, run.stdout[-3000:]
 
 
+def checked(mutants: Sequence[Mutant]) -> int:
+    """Print which mutants cannot be applied to the checkout, and which tests are missing; return 1 if any."""
+    faults = [
+        f"{each.room}: {each.name}: {places} places in {each.file}"
+        for each in mutants
+        if (places := _text_of(each.file).count(each.old)) != 1
+    ]
+    faults += [
+        f"{each.room}: {each.name}: no {test}"
+        for each in mutants
+        for test in each.killed_by
+        if f"def {test.partition('[')[0].rpartition('::')[2]}(" not in _text_of(test.partition("::")[0])
+    ]
+    print(*faults, f"{len(mutants)} mutants, {len(faults)} faults", sep="\n")
+    return 1 if faults else 0
+
+
+def _text_of(file: str) -> str:
+    path = CHECKOUT / file
+    return path.read_text() if path.is_file() else ""
+
+
 def tried(copy: Path, mutant: Mutant) -> str:
     """Try a mutant in a copy; return why it is not killed, nothing if it is."""
     path = copy / mutant.file
@@ -110,9 +132,14 @@ def main() -> int:
     """Try the mutants of some rooms, by default of all; return 1 unless every one is killed."""
     parser = argparse.ArgumentParser(prog="python -m tests.campaigns.mutants", description=__doc__)
     parser.add_argument("rooms", nargs="*", metavar="ROOM", help=f"by default all: {', '.join(ROOMS)}")
+    parser.add_argument(
+        "--check", action="store_true", help="only see that each can be applied, and that its tests are there"
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     rooms = {room: list(mutants_of(room)) for room in options.rooms or ROOMS}
+    if options.check:
+        return checked([each for found in rooms.values() for each in found])
     copies: SimpleQueue[Path] = SimpleQueue()
 
     def within_a_copy(work: Callable[[Path], _T]) -> _T:

@@ -1,4 +1,4 @@
-"""`make one-row`: every form of condition, on each engine, beside each odd row alone; some hours, most of them Spark's.
+"""Every form of condition, on each engine, beside each odd row alone; some hours, most of them Spark's.
 
     python -m tests.campaigns.one_row --engine duckdb --engine spark --engine pinot
 

@@ -12,7 +12,9 @@ from tests.campaigns.pinot_check.rows import row
 @row
 def a_killed_server(cluster: CheckedCluster) -> str:
     """A killed server never shows in an answer."""
-    raise CannotTryError("kills a server: tests/pinot/failures/test_engine_cluster.py, make pinot-stream")
+    raise CannotTryError(
+        "kills a server: tests/pinot/failures/test_engine_cluster.py, and the campaign pinot_stream"
+    )
 
 
 @row

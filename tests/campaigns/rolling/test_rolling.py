@@ -16,7 +16,7 @@ KINDS = {"question", "EstimateCost", "UpdateBudget", "GetBudget"}
 
 @pytest.mark.usefixtures("starts_redis")
 def test_a_rolling_restart_under_load_loses_no_call() -> None:
-    """Four processes are replaced one after the other; `make rolling` does it again and again.
+    """Four processes are replaced one after the other; the campaign `rolling` does it again and again.
 
     The callers run in a process of their own, so that one that crashes is seen.
     """

@@ -19,11 +19,12 @@ def main() -> None:
     parser.add_argument("--worlds", type=int, default=10_000, help="how many tables, policies and questions")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
+    # A tenth of the others, and one at least: each is asked of several audiences, or of a Pinot over HTTP.
+    tenth = max(1, arguments.worlds // 10)
     with tempfile.TemporaryDirectory() as folder:
         print(campaign(arguments.worlds, Path(folder), seed_=arguments.seed))
-        print(audience_campaign(arguments.worlds // 10, Path(folder), seed_=arguments.seed))
-    # Each is asked of a Pinot over HTTP, which takes some times longer.
-    print(stream_campaign(arguments.worlds // 10, seed_=arguments.seed))
+        print(audience_campaign(tenth, Path(folder), seed_=arguments.seed))
+    print(stream_campaign(tenth, seed_=arguments.seed))
 
 
 if __name__ == "__main__":

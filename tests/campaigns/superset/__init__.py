@@ -1,1 +1,1 @@
-"""A real Apache Superset asks a real gateway: `make superset-check`."""
+"""A real Apache Superset asks a real gateway."""

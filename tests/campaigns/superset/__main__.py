@@ -1,9 +1,10 @@
 """A real Apache Superset adds a gateway as a database, draws charts, and shows what is refused.
 
-    python -m tests.campaigns.superset --programs build/superset/bin  # `make superset-check`; some minutes
+    python -m tests.campaigns superset  # some minutes
 
-Superset lives in an environment of its own, which `make superset-check` sets up; nothing of it is imported here. Charts
-go through its REST API, as its browser does. With `--chromium` the pages are drawn too, for somebody to look at.
+Superset lives in an environment of its own, build/superset, which is set up first; nothing of it is imported here.
+Charts go through its REST API, as its browser does. Where Chromium is, the pages are drawn too, into
+build/superset-pictures.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import argparse
 import csv
 import io
 import json
+import shutil
+import subprocess
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -24,26 +27,24 @@ from tests.campaigns.superset.tables import STRANGERS, write_tables
 MEMBERS = "COUNT(DISTINCT member_id)"
 TOP = "SELECT article_id, COUNT(DISTINCT member_id) AS members FROM cofacts_feedback GROUP BY article_id LIMIT 10"
 PANELS, RELOADS = 12, 100
+BUILD = Path(__file__).parents[3] / "build"
+INSTALL = Path(__file__).parents[1] / "clients" / "install.sh"
 
 
 def main() -> None:
     """Run the check; an AssertionError says what is wrong."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--programs", type=Path, required=True, help="bin of Superset's environment")
-    parser.add_argument(
-        "--chromium", type=Path, help="a Chromium that draws the pages; needs playwright there"
-    )
-    parser.add_argument("--pictures", type=Path, default=Path("build/superset-pictures"))
-    options = parser.parse_args()
+    argparse.ArgumentParser("python -m tests.campaigns superset", description=__doc__).parse_args()
+    subprocess.run((INSTALL, "superset"), check=True)
+    programs, chromium = BUILD / "superset/bin", shutil.which("chromium")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with (
             running_stack(folder / "gateway", write_tables) as stack,
-            running_superset(options.programs.resolve(), folder / "superset", stack) as url,
+            running_superset(programs, folder / "superset", stack) as url,
         ):
             charts = _check(Superset(url), stack)
-            if options.chromium is not None:
-                draw(options.programs, options.chromium, options.pictures, url, charts)
+            if chromium is not None:
+                draw(programs, Path(chromium), BUILD / "superset-pictures", url, charts)
 
 
 def _check(superset: Superset, stack: Stack) -> dict[str, int]:

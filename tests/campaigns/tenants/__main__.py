@@ -22,7 +22,9 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, asking(Path(folder)) as campaign:
         for part in range(0, arguments.questions, PART):
-            print(campaign.run(PART, seed_=arguments.seed + part), flush=True)
+            print(
+                campaign.run(min(PART, arguments.questions - part), seed_=arguments.seed + part), flush=True
+            )
 
 
 if __name__ == "__main__":

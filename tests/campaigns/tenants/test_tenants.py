@@ -1,4 +1,4 @@
-"""The short form of `make tenants`, which asks 100,000 questions; and what it has to find."""
+"""The short form of the campaign `tenants`, which asks 100,000 questions; and what it has to find."""
 
 from __future__ import annotations
 

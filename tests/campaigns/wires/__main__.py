@@ -1,4 +1,4 @@
-"""`make fuzz-wires`: mutated messages of PostgreSQL and requests of HTTP, seeded, at a real gateway.
+"""Mutated messages of PostgreSQL and requests of HTTP, seeded, at a real gateway.
 
 A failure names its conversation, which `--port postgres --seed 1 --only 1234` sends alone. The exit code is 1 if the
 gateway ends, hangs, grows, fails, charges what is no question, or logs an error or a literal.

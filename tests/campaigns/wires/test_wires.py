@@ -1,4 +1,4 @@
-"""The short form of `make fuzz-wires`; 100,000 messages go to each port there."""
+"""The short form of the campaign `wires`; 100,000 messages go to each port there."""
 
 from __future__ import annotations
 

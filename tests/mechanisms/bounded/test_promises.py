@@ -13,7 +13,7 @@ from .promises import FAST, OneLook, Promise
 @pytest.mark.slow
 @pytest.mark.parametrize("promise", FAST, ids=str)
 def test_all_neighbours_are_as_close_as_promised(promise: Promise) -> None:
-    """Hockey-sticks, and Renyi divergences given that no newcomer is shown; `make bounded` has more of them."""
+    """Hockey-sticks, and Renyi divergences given that no newcomer is shown; the campaign `bounded` has more of them."""
     worst = promise.worst()
     assert worst.excess <= ROUNDING_ERROR
     assert worst.relative_rho <= 1 + ROUNDING_ERROR

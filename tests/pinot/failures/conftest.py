@@ -1,4 +1,4 @@
-"""What `make test` leaves to `make pinot-failures`: minutes of waiting for servers that load, lag behind or die.
+"""What is left to the campaign `pinot_failures`: minutes of waiting for servers that load, lag behind or die.
 
 `make test` keeps the short form: a server that is killed between questions, and clusters that lack one.
 """

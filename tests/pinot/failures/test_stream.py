@@ -1,4 +1,4 @@
-"""A server that is killed and brought back under a stream of questions: the short form of `make pinot-stream`."""
+"""The short form of the campaign `pinot_stream`: a server is killed and brought back under a stream of questions."""
 
 from __future__ import annotations
 
