@@ -8,8 +8,10 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import shutil
 from collections.abc import Generator, Iterator
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +23,7 @@ from pinot_connector.local_services import DEFAULT_TIMEOUTS
 from pinot_connector.release_store import default_store
 from tests.support import forked_services, rings
 from tests.support.examples import LONG, examples
+from tests.support.paths import EXAMPLES
 from tests.support.postgres_server import PostgresServer, postgres_server
 from tests.support.rings import needs
 from tests.support.world import World, running_world
@@ -93,6 +96,30 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
     """Guard a test."""
     with rings.guarded(item):
         return (yield)
+
+
+# For a whole session, so that what fixtures start for many tests does not run in the checkout either.
+@pytest.fixture(autouse=True, scope="session")
+def outside_of_the_checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Run no test in the directory, and with no variable, in which somebody works with Gris."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [each for each in os.environ if each.startswith("GRIS_")]:
+            if not name.startswith("GRIS_TEST_"):
+                patch.delenv(name)
+        patch.chdir(tmp_path_factory.mktemp("cwd"))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def directory_of_this_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run every test in an empty directory of its own."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def examples_at_hand(directory_of_this_test: None) -> None:
+    """Lay a copy of the examples into the test's directory, as in a checkout."""
+    shutil.copytree(EXAMPLES, "examples", ignore=shutil.ignore_patterns("__pycache__"))
 
 
 @pytest.fixture(autouse=True)

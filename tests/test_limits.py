@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-REPOSITORY = Path(__file__).parents[1]
+from tests.support.paths import ROOT
+
 LINES_OF_A_MODULE = 450
 LINES_OF_A_FUNCTION = 70
 KINDS = "dp_service/releases/kinds/"
@@ -33,19 +34,17 @@ MAY_IMPORT_A_KIND = {
 @cache
 def product() -> dict[str, ast.Module]:
     """Return the syntax tree of every module of the product, by path."""
-    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     return {
-        str(path.relative_to(REPOSITORY)): ast.parse(path.read_text())
+        str(path.relative_to(ROOT)): ast.parse(path.read_text())
         for package in project["tool"]["importlinter"]["root_packages"]
-        for path in sorted((REPOSITORY / package).rglob("*.py"))
+        for path in sorted((ROOT / package).rglob("*.py"))
     }
 
 
 def test_modules_and_functions_are_short() -> None:
     """A function's docstring is not counted."""
-    long = [
-        path for path in product() if len((REPOSITORY / path).read_text().splitlines()) > LINES_OF_A_MODULE
-    ]
+    long = [path for path in product() if len((ROOT / path).read_text().splitlines()) > LINES_OF_A_MODULE]
     for path, tree in product().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and lines(node) > LINES_OF_A_FUNCTION:

@@ -8,18 +8,15 @@ from pathlib import Path
 import pytest
 
 from pinot_connector.embedded import EmbeddedServices
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 
-@pytest.mark.usefixtures("starts_processes")
-def test_the_readmes_program_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.usefixtures("starts_processes", "examples_at_hand")
+def test_the_readmes_program_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The first program of the README prints ten articles and what they cost."""
     program = BLOCK.findall((ROOT / "README.md").read_text())[0]
-    monkeypatch.chdir(ROOT)
     examples = ROOT / "examples"
     with EmbeddedServices(
         policy=examples / "policy.yaml", budget_config=examples / "budget.yaml", directory=tmp_path

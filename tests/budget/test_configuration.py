@@ -20,8 +20,9 @@ from budget_service.configuration.budget_file import (
 from budget_service.configuration.errors import Fault
 from budget_service.ledger.values import Account, Cost, Mode
 from budget_service.ledger.windows import Period, WindowRule
+from tests.support.paths import EXAMPLES
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "budget.yaml"
+EXAMPLE = EXAMPLES / "budget.yaml"
 
 
 def load(tmp_path: Path, text: str) -> Configuration:

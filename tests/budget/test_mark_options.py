@@ -12,7 +12,6 @@ import grpc
 from tests.support.budget_client import charging, connected, failure
 from tests.support.budget_process import (
     NOT_SERVING,
-    ROOT,
     SERVING,
     command,
     health_becomes,
@@ -86,7 +85,7 @@ async def test_a_service_without_a_mark_says_so_unless_it_was_asked_for(
 def renewed(folder: Path, store: str, *options: str) -> subprocess.CompletedProcess[str]:
     """Run `--renew-mark`."""
     arguments = command(folder, store, *options)
-    return subprocess.run(arguments, capture_output=True, text=True, cwd=ROOT, timeout=30, check=False)
+    return subprocess.run(arguments, capture_output=True, text=True, timeout=30, check=False)
 
 
 async def test_a_lost_mark_is_renewed_from_the_log(own_redis: RedisServer, tmp_path: Path) -> None:

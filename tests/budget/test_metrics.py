@@ -20,7 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.budget.conftest import empty
 from tests.observability.world import scraped
 from tests.support.budget_client import account, charging, connected, cost, failure, new_id, reserving
-from tests.support.budget_process import ROOT, command, health, health_becomes, refused
+from tests.support.budget_process import command, health, health_becomes, refused
 from tests.support.postgres_server import PostgresServer
 from tests.support.redis_server import RedisServer, redis_server
 from tests.support.worker_connections import connections
@@ -35,9 +35,7 @@ class Counted:
     def __init__(self, folder: Path, store: str, *more: str) -> None:
         arguments = command(folder, store, "--metrics-listen", "127.0.0.1:0", *more)
         with (folder / "log").open("a") as log:
-            self._process = subprocess.Popen(
-                arguments, stdout=subprocess.PIPE, stderr=log, text=True, cwd=ROOT
-            )
+            self._process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=log, text=True)
         assert self._process.stdout is not None
         ready = json.loads(self._process.stdout.readline())
         self.address, self._metrics = ready["address"], ready["metrics_address"]

@@ -32,9 +32,9 @@ from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import GrisError
 from tests.support.embedded import embedded
 from tests.support.forgetful_store import ForgetfulStore
+from tests.support.paths import EXAMPLES
 
 COFACTS = "cofacts_feedback"
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 WORKERS = 8
 DOWN_SECONDS = 4.0
 ANSWERS_BEFORE_A_KILL = 40

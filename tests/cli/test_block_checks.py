@@ -18,6 +18,7 @@ from gris_cli.data.policy.blocks import kept_together
 from gris_cli.data.policy.data import examined
 from gris_cli.data.policy.promises import BLOCK, Promise, counted
 from pinot_connector.engines.duckdb import DuckDBEngine
+from tests.support.paths import ROOT
 
 VALUES = ["DE", "FR"]
 Rows = Sequence[tuple[str | None, str | None]]
@@ -92,7 +93,7 @@ def test_blocks_of_members_are_counted_in_each_table_and_in_all(seed: int, tmp_p
 def test_the_sql_of_the_page_divides_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each member's rows are of the block of most of them, and a member stays in its block when rows are added."""
     monkeypatch.chdir(tmp_path)
-    page = (Path(__file__).parents[2] / "docs" / "blocks.md").read_text()
+    page = (ROOT / "docs" / "blocks.md").read_text()
     sql = page.partition("```sql\n")[2].partition("```")[0]
     for rows, kept in (
         ([("a", "DE"), ("a", "DE"), ("a", "FR"), ("b", None), ("b", "US"), (None, "DE")], 4),

@@ -5,15 +5,13 @@ from __future__ import annotations
 import shlex
 import threading
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
 from gris_cli.__main__ import main
 from gris_cli.bound.query_progress import query_progress
 from gris_cli.data.sheets import percent, plainly, upwards
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.paths import ROOT
 
 
 @pytest.mark.parametrize(
@@ -73,12 +71,10 @@ def commands_of_the_guide() -> list[list[str]]:
     return [shlex.split(line) for block in blocks for line in block.split("```")[0].splitlines()]
 
 
+@pytest.mark.usefixtures("examples_at_hand")
 @pytest.mark.parametrize("command", commands_of_the_guide(), ids=" ".join)
-def test_the_guides_commands_run(
-    command: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_guides_commands_run(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """As they are written."""
-    monkeypatch.chdir(ROOT)
     assert command[:2] == ["gris", "plan"]
     assert main(command[1:]) == 0
     assert capsys.readouterr().out

@@ -22,10 +22,11 @@ from gris_cli.data.policy.promises import counted, require_columns
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import EngineRefused
 from tests.support.command_line import run_json, run_text
+from tests.support.paths import EXAMPLES
 from tests.support.publishing import domain_file, policy_of
 from tests.support.texts import NOT_UTF8, write_rows
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "policy.yaml"
+EXAMPLE = EXAMPLES / "policy.yaml"
 POLICY = """\
 epsilon_per: 0.15
 delta: 1e-10

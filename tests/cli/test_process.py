@@ -6,13 +6,12 @@ import os
 import subprocess
 import sys
 from importlib import metadata
-from pathlib import Path
 
 import pytest
 
 from gris_cli.__main__ import main
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 POLICY = str(ROOT / "examples" / "policy.yaml")
 
 
@@ -22,9 +21,7 @@ def ended_unread(*arguments: str) -> tuple[int, str]:
     os.close(reading)
     try:
         command = [sys.executable, "-m", "gris_cli", *arguments]
-        done = subprocess.run(
-            command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False, cwd=ROOT
-        )
+        done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
     finally:
         os.close(writing)
     return done.returncode, done.stderr
@@ -62,7 +59,5 @@ def test_a_shell_completes_commands_and_options(words: str, expected: str) -> No
     """By the script that `gris --show-completion` prints."""
     asked = {"_GRIS_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
     command = [sys.executable, "-m", "gris_cli"]
-    done = subprocess.run(
-        command, env={**os.environ, **asked}, capture_output=True, text=True, check=False, cwd=ROOT
-    )
+    done = subprocess.run(command, env={**os.environ, **asked}, capture_output=True, text=True, check=False)
     assert expected in done.stdout.split()

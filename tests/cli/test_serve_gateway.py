@@ -22,6 +22,7 @@ from gris_cli.data.errors import InputError
 from gris_cli.shared import running
 from gris_cli.shared.identity import Identity, Person, make_identity, remove_ending
 from gris_cli.shared.pasting import Pasted
+from tests.support.paths import EXAMPLES
 from tests.support.rings import needs
 from tests.support.shared_answers import (
     GRIS,
@@ -137,7 +138,7 @@ def test_flags_that_do_not_go_together_are_refused_by_name(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Before anything starts."""
-    policy = Path(__file__).parents[2] / "examples" / "policy.yaml"
+    policy = EXAMPLES / "policy.yaml"
     monkeypatch.chdir(tmp_path)
     assert main(["serve", *(flag.format(policy=policy) for flag in flags)]) == 2
     assert expected in capsys.readouterr().err

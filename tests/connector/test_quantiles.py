@@ -34,6 +34,7 @@ from pinot_connector.shown_values import AggregateValue, DayValue
 from pinot_connector.value_parameters import GridScale, MemberValue
 from tests.support.clients import own_client
 from tests.support.embedded import embedded
+from tests.support.paths import EXAMPLES
 from tests.support.queries import quantiles
 from tests.support.queries.sums import Row, odd_rows
 from tests.support.some import some
@@ -313,7 +314,7 @@ def test_deciles_of_the_example_data_are_within_their_rank_errors(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """Under the policy that the documentation shows: four units, nine customers' values, and their ranks."""
-    folder, root = tmp_path_factory.mktemp("retail"), Path(__file__).parents[2] / "examples"
+    folder, root = tmp_path_factory.mktemp("retail"), EXAMPLES
     data = root / "online_retail" / "purchases.parquet"
     policy = (root / "quantiles" / "policy.yaml").read_text()
     with (

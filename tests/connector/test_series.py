@@ -30,11 +30,11 @@ from pinot_connector.results import PrivateResult
 from pinot_connector.shown_values import AggregateValue
 from tests.support.clients import own_client
 from tests.support.leaked_numbers import number_pattern
+from tests.support.paths import EXAMPLES
 from tests.support.slight_noise import is_near, require_near
 from tests.support.some import some
 from tests.support.world import new_account
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
 DATA = EXAMPLES / "online_retail" / "purchases.parquet"
 UNITS = 40_000
 _TABLE = """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from gris_api.budget.v1 import budget_pb2
@@ -12,7 +11,6 @@ from gris_api.budget.v1 import budget_pb2
 from pinot_connector import telemetry
 from pinot_connector.errors import InvalidQuestion
 
-ROOT = Path(__file__).parents[2]
 REQUEST = budget_pb2.GetBudgetRequest()
 
 
@@ -62,7 +60,5 @@ def test_without_opentelemetry_only_the_id_is_sent() -> None:
         "        raise ValueError\n"
         "except ValueError: print('as it was')\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "['x-request-id']\nas it was\n"

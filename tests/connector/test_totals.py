@@ -27,6 +27,7 @@ from pinot_connector.parameters import Mechanism, TotalOf
 from pinot_connector.results import PrivateResult
 from tests.support.clients import own_client
 from tests.support.embedded import embedded
+from tests.support.paths import EXAMPLES
 from tests.support.slight_noise import require_near as require_near_counts
 from tests.support.some import some
 
@@ -370,7 +371,7 @@ tables:
 @pytest.mark.usefixtures("starts_processes")
 def test_totals_of_the_example_data_are_those_of_its_countries(tmp_path: Path) -> None:
     """Of 19,000 pairs, most of them below the smallest count, fifty are shown, and of each country all are added up."""
-    data = Path(__file__).parents[2] / "examples" / "online_retail" / "purchases.parquet"
+    data = EXAMPLES / "online_retail" / "purchases.parquet"
     with (
         embedded(tmp_path, RETAIL) as running,
         own_client(running, {"purchases": data}, confidence=1 - 1e-9) as client,

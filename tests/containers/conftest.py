@@ -16,10 +16,11 @@ from testcontainers.core.wait_strategies import LogMessageWaitStrategy
 from examples.load import TABLES, load, wait_for_pinot
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.pinot import PinotEngine
-from tests.containers.images import ROOT, build_pinot, build_service, docker_answers, require_image
+from tests.containers.images import build_pinot, build_service, docker_answers, require_image
 from tests.containers.stack import IMAGE_USER, PORT, Placed, Services, placed, service
 from tests.kubernetes.application import BUDGETS
 from tests.support.java_options import QUICK_JAVA
+from tests.support.paths import ROOT
 from tests.support.rings import needs
 
 TABLE = "cofacts_feedback"

@@ -18,9 +18,8 @@ from pathlib import Path
 import pytest
 
 from deploy.pinot.cluster import DEFAULT_VERSION, collect_jars
+from tests.support.paths import ROOT
 from tests.support.programs import found
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def docker_answers() -> bool:

@@ -7,17 +7,15 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.paths import ROOT
+
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 
-@pytest.mark.usefixtures("starts_processes")
-def test_the_pages_program_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.usefixtures("starts_processes", "examples_at_hand")
+def test_the_pages_program_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It prints five articles with their intervals, and what they cost."""
     (program,) = BLOCK.findall((ROOT / "docs" / "dbapi.md").read_text())
-    monkeypatch.chdir(ROOT)
     here = program.replace('directory=".gris"', f"directory={str(tmp_path)!r}")
     assert here != program
     exec(compile(here, "docs/dbapi.md", "exec"), {})  # noqa: S102 - our own page

@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 from deploy.compose.prepare import prepare
+from tests.support.paths import ROOT
 from tests.support.some import some
 
-ROOT = Path(__file__).resolve().parents[2]
 FILES = ("noise.key", "redis.conf", "store.address")
 
 

@@ -7,13 +7,13 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib import metadata
-from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.paths import ROOT
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(?:\[([^\]]*)\])?")
 _LOCKED = re.compile(r"^([a-z0-9.-]+)==", re.MULTILINE)

@@ -11,7 +11,8 @@ import pytest
 from pinot_connector import errors
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.errors import BudgetExhausted, ErrorCode, GrisError, Shortfall
-from tests.support.pages import DOCS, ROOT, blocks, quoted, rows, section
+from tests.support.pages import DOCS, blocks, quoted, rows, section
+from tests.support.paths import ROOT
 
 PAGE = "applications.md"
 EXAMPLES = ROOT / "examples"
@@ -22,12 +23,9 @@ def performed(program: str, namespace: dict[str, Any]) -> None:
     exec(compile(program, PAGE, "exec"), namespace)  # noqa: S102 - our own page
 
 
-@pytest.mark.usefixtures("starts_processes")
-def test_the_programs_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.usefixtures("starts_processes", "examples_at_hand")
+def test_the_programs_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """From the first answer, by asking, asyncio, budgets and errors, to a test of an application."""
-    monkeypatch.chdir(ROOT)
     gateway = blocks(section(PAGE, "## Through the gateway"), "python")
     programs = [each for each in blocks((DOCS / PAGE).read_text(), "python") if each not in gateway]
     namespace: dict[str, Any] = {}

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.pages import DOCS, ROOT
+from tests.support.pages import DOCS
+from tests.support.paths import ROOT
 
 PAGES = [
     *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")),

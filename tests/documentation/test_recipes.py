@@ -14,7 +14,8 @@ from pinot_connector.embedded import EmbeddedServices
 from tests.documentation.commands import run
 from tests.support.clients import own_client
 from tests.support.embedded import embedded
-from tests.support.pages import DOCS, ROOT, blocks
+from tests.support.pages import DOCS, blocks
+from tests.support.paths import ROOT
 from tests.support.rings import needs
 
 PAGE = (DOCS / "recipes.md").read_text()

@@ -21,7 +21,8 @@ from dp_service.server import process as dp_service
 from gris_gateway import process as gateway
 from gris_gateway.configuration import GatewayConfiguration
 from gris_serving.authorisation import Access
-from tests.support.pages import ROOT, quoted, rows, section
+from tests.support.pages import quoted, rows, section
+from tests.support.paths import ROOT
 from tests.support.some import some
 
 EVERY = section("options.md", "## Options of every server")

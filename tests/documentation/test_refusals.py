@@ -17,7 +17,8 @@ from budget_service.ledger.values import Account, InvalidFieldError, Unit
 from budget_service.server import rpc_errors
 from gris_serving.decoding import UNDECODABLE
 from pinot_connector.rpc_errors import Service, error_of_rpc
-from tests.support.pages import ROOT, quoted, rows, section
+from tests.support.pages import quoted, rows, section
+from tests.support.paths import ROOT
 from tests.support.some import some
 
 TABLE = {quoted(cells[0])[0]: cells for cells in rows(section("ledger.md", "## Every reason"), "reason")}

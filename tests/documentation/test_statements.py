@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from dp_service.releases.kinds.views import IntervalKind
+from tests.support.paths import ROOT
 
-REPOSITORY = Path(__file__).parents[2]
 _MADE = re.compile(r'Statement\(\s*"([a-z_.]+)"')
 _LISTED = re.compile(r"`([a-z_]+\.[a-z_]+|question)`")
 
 
 def test_every_code_is_on_the_page() -> None:
     """Programs are written against codes; one that is new, or gone, changes the page."""
-    modules = (REPOSITORY / "dp_service" / "releases").rglob("*.py")
+    modules = (ROOT / "dp_service" / "releases").rglob("*.py")
     made = {code for path in modules for code in _MADE.findall(path.read_text())}
     made |= {f"intervals.{kind.name.lower()}" for kind in IntervalKind}
-    rows = [
-        line
-        for line in (REPOSITORY / "docs/statements.md").read_text().splitlines()
-        if line.startswith("| `")
-    ]
+    rows = [line for line in (ROOT / "docs/statements.md").read_text().splitlines() if line.startswith("| `")]
     assert {code for row in rows for code in _LISTED.findall(row.split("|")[1])} == made

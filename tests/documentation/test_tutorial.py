@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from tests.documentation.commands import run
-from tests.support.pages import DOCS, ROOT, blocks
+from tests.support.pages import DOCS, blocks
+from tests.support.paths import ROOT
 
 PAGES = sorted((DOCS / "tutorial").glob("*.md"), key=lambda page: int(page.name.partition("-")[0]))
 MOST_WORDS = 800

@@ -8,7 +8,8 @@ import duckdb
 import pytest
 
 from tests.documentation.commands import run
-from tests.support.pages import DOCS, ROOT, blocks, section
+from tests.support.pages import DOCS, blocks, section
+from tests.support.paths import ROOT
 from tests.support.redis_server import free_port
 from tests.support.world import copy
 

@@ -9,9 +9,10 @@ from gris_api.dp.v1 import dp_pb2, question_pb2
 
 from tests.support.dp_questions import Clock
 from tests.support.dp_server import servicer_of, servicer_of_file, serving
+from tests.support.paths import EXAMPLES
 from tests.surfaces import kinds
 
-EXAMPLES = sorted((Path(__file__).parents[2] / "examples").rglob("policy.yaml"))
+POLICIES = sorted(EXAMPLES.rglob("policy.yaml"))
 ALL = {"funnel", "part", "bucket", "first_seen", "retention", "bins", "text"}
 HOSTILE = """
 epsilon_per: 0.5
@@ -60,7 +61,7 @@ async def functions_of(dp: object) -> dict[str, list[dp_pb2.CatalogFunction]]:
     return {table.name: list(table.functions) for table in page.tables}
 
 
-@pytest.mark.parametrize("policy", EXAMPLES, ids=[each.parent.name for each in EXAMPLES])
+@pytest.mark.parametrize("policy", POLICIES, ids=[each.parent.name for each in POLICIES])
 async def test_examples_of_the_example_policies_run_as_pasted(policy: Path) -> None:
     """Each has a price, in SQL and as what a structured question groups by; orders offer all kinds."""
     async with serving(servicer_of_file(policy)) as dp:

@@ -13,7 +13,7 @@ from dp_service.queries.policy import parse_policy
 from dp_service.server.policy_check import LARGEST_TEXT_BYTES, check_policy
 from tests.support.dp_questions import POLICY, error_of
 from tests.support.dp_server import servicer_of, serving
-from tests.support.pages import ROOT
+from tests.support.paths import ROOT
 
 TEXT = (ROOT / "examples" / "policy.yaml").read_text()
 NAMING_FILES = """

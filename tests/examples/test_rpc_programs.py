@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from pinot_connector.embedded import EmbeddedServices
+from tests.support.paths import ROOT
 from tests.support.rings import needs
 
-ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "rpc"
 PROGRAMS = sorted(EXAMPLES.glob("*.py"))
 

@@ -14,10 +14,10 @@ import pytest
 from dp_service.queries.policy import read_policy
 from pinot_connector import Credentials, Endpoint, GatewayClient
 from tests.gateway.stage import ACCOUNT, COUNTS, Stage
+from tests.support.paths import ROOT
 from tests.support.rings import needs
 from tests.support.sales import SHOWN, running_sales
 
-ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "examples" / "go"
 BUF = ROOT / "node_modules" / ".bin" / "buf"
 BUILD_SECONDS = 1200

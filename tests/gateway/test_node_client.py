@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.gateway.stage import ACCOUNT, COUNTS, Stage
+from tests.support.paths import ROOT
 from tests.support.rings import needs
 from tests.support.sales import FAR, SHOWN, TOTALS, running_sales
 
-ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "examples" / "node"
 INSTALL_SECONDS = 600
 

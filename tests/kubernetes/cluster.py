@@ -20,8 +20,8 @@ import yaml
 
 from deploy.kubernetes.chart import CHART, TRIAL, Values
 from deploy.kubernetes.chart import run as helm
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 CONFIGURATION = ("configmap",)
 FOLDER = ROOT / "deploy" / "kubernetes"
 NAMESPACE = "gris-test"

@@ -22,7 +22,6 @@ from tests.kubernetes.application import BUDGETS
 from tests.kubernetes.cluster import (
     FOLDER,
     NAMESPACE,
-    ROOT,
     Chart,
     Deployment,
     Namespace,
@@ -32,6 +31,7 @@ from tests.kubernetes.cluster import (
 from tests.kubernetes.production import Production
 from tests.kubernetes.regions import Regions
 from tests.kubernetes.several_gateways import SeveralGateways
+from tests.support.paths import ROOT
 from tests.support.rings import needs
 
 SLEEP = "import signal; signal.sigwait({signal.SIGTERM})"

@@ -10,6 +10,7 @@ from typing import Any
 import matplotlib as mpl
 import pytest
 
+from tests.support.paths import ROOT
 from tests.support.rings import needs
 
 mpl.use("agg")
@@ -17,15 +18,16 @@ from matplotlib import pyplot as plt
 
 from tests.support.some import some
 
-ROOT = Path(__file__).parents[2]
 NOTEBOOK = ROOT / "examples" / "notebook" / "private_answers.ipynb"
 
 
-@pytest.fixture(params=[ROOT, NOTEBOOK.parent], ids=["checkout", "own folder"])
+@pytest.fixture(params=["", "examples/notebook"], ids=["checkout", "own folder"])
 @needs("process")
-def namespace(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def namespace(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, examples_at_hand: None
+) -> dict[str, Any]:
     """Return where the cells run, with services of their own."""
-    monkeypatch.chdir(request.param)
+    monkeypatch.chdir(tmp_path / request.param)
     return {}
 
 

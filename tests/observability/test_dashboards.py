@@ -6,7 +6,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import promql_parser
@@ -27,9 +26,9 @@ from gris_serving.metrics import CallMetrics, Readiness
 from pinot_connector.release_store import StoreStatistics
 from pinot_connector.telemetry import Meters
 from tests.deploy.manifests import deployments
+from tests.support.paths import ROOT
 from tests.support.some import some
 
-ROOT = Path(__file__).parents[2]
 ALERTS = ROOT / "deploy" / "prometheus" / "alerts.yml"
 DASHBOARD = ROOT / "deploy" / "grafana" / "gris.json"
 SCRAPING = ROOT / "deploy" / "prometheus" / "scrape.yml"

@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 from gris_serving.logs import OWN_LOGGERS
 from tests.support.packages import PACKAGES
+from tests.support.paths import ROOT
 from tests.support.some import some
 
-ROOT = Path(__file__).parents[2]
 LEVELS = {"debug", "info", "warning", "error", "critical", "exception", "log"}
 LOGGERS = ("log", "_log", "logger", "logging")
 LOG_CALL = re.compile(rf"\b(?:{'|'.join(LOGGERS)})\s*\.\s*(?:{'|'.join(LEVELS)})\b")

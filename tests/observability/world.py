@@ -21,7 +21,6 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from tests.support.leaked_numbers import number_pattern
 from tests.support.world import copy
 
-ROOT = Path(__file__).parents[2]
 ACCOUNT, POOR = "markeraccount/markeranalyst", "markerpoor/markeranalyst"
 ELEMENT, LITERAL = "markerelement", "markerliteral"
 MEMBERS = 98_765
@@ -106,7 +105,6 @@ def look(folder: Path) -> Seen:
         arguments = [addresses[0]["address"], addresses[1]["address"], str(folder)]
         done = subprocess.run(
             [sys.executable, "-m", "tests.observability.application", *arguments],
-            cwd=ROOT,
             env=environment,
             stdout=subprocess.PIPE,
             text=True,
@@ -142,7 +140,6 @@ def _started(
     watched = ["--metrics-listen", "127.0.0.1:0", "--log-format", "json", "--log-level", "debug"]
     process = subprocess.Popen(
         [sys.executable, "-m", *command, "--listen", "127.0.0.1:0", *watched],
-        cwd=ROOT,
         env=environment,
         stdout=subprocess.PIPE,
         stderr=log,

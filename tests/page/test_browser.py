@@ -6,17 +6,17 @@ import itertools
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.browser import running_browser
+from tests.support.paths import ROOT
 from tests.support.rings import needs
 from tests.support.stage import HOSTILE, Stage, announced_gateway
 
 WAIT = 60_000
-AXE = Path(__file__).parents[2] / "node_modules/axe-core/axe.min.js"
+AXE = ROOT / "node_modules/axe-core/axe.min.js"
 TOP = "SELECT app, COUNT(DISTINCT member_id) FROM feedback GROUP BY app ORDER BY 2 DESC LIMIT 3"
 FRESH = "SELECT name, COUNT(DISTINCT member_id) FROM fresh GROUP BY name ORDER BY 2 DESC LIMIT 2"
 _names = itertools.count()

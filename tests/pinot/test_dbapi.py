@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pinotdb
@@ -15,9 +14,9 @@ from pinot_connector import PrivateClient
 from pinot_connector.dbapi import Connection
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.pinot import PinotEngine
+from tests.support.paths import EXAMPLES
 from tests.support.rings import needs
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 QUESTION = (
     "SELECT article_id, COUNT(DISTINCT member_id) AS members FROM cofacts_feedback "
     "WHERE score = %(score)s AND app IN (%(apps)s) AND article_id <> %(not_this)s "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import duckdb
 import pytest
@@ -16,9 +15,10 @@ from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery
 from pinot_connector.engines.pinot import PinotEngine
 from tests.support.engine_queries import engine_query
+from tests.support.paths import EXAMPLES
 from tests.support.queries.lookups import content, policy_of, said
 
-FEEDBACK = Path(__file__).resolve().parents[2] / "examples" / "cofacts" / "feedback.parquet"
+FEEDBACK = EXAMPLES / "cofacts" / "feedback.parquet"
 
 
 @pytest.mark.parametrize("nulls", [{}, {"nulls": "keep", "null_value": "none of them"}])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -21,8 +20,8 @@ from pinot_connector.release_store import MemoryReleaseStore
 from tests.pinot.trimmed_table import TrimmedTable
 from tests.support.clients import blocking_client_of
 from tests.support.embedded import embedded
+from tests.support.paths import EXAMPLES
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 COFACTS = "cofacts_feedback"
 TRIMMED_POLICY = """
   nasty:

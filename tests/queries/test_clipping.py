@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
-from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -23,10 +22,11 @@ from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Policy
 from tests.support.examples import examples
+from tests.support.paths import EXAMPLES
 from tests.support.queries.duckdb_rows import store
 from tests.support.queries.policies import resolved
 
-PURCHASES = Path(__file__).resolve().parents[2] / "examples" / "online_retail" / "purchases.parquet"
+PURCHASES = EXAMPLES / "online_retail" / "purchases.parquet"
 TAU = 3
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from pathlib import Path
 
 import duckdb
 import pytest
@@ -13,10 +12,10 @@ from dp_service.queries.policy import Policy, read_policy
 from dp_service.queries.render import render
 from dp_service.queries.versions import is_plain_hash
 from dp_service.terms import MechanismName
+from tests.support.paths import EXAMPLES
 from tests.support.queries.policies import resolved
 from tests.support.some import some
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 FILES = {
     "cofacts_feedback": EXAMPLES / "cofacts" / "feedback.parquet",
     "online_retail": EXAMPLES / "online_retail" / "purchases.parquet",

@@ -1,12 +1,12 @@
 """Options that Pinot's queries set: whatever a table or a broker is set up with, no answer is cut."""
 
 import re
-from pathlib import Path
 
 from dp_service.queries.render import dialects
 from pinot_connector.engines.pinot.configuration import EXACT, HARMLESS_QUERY_SETTINGS, require_exact_table
+from tests.support.paths import ROOT
 
-_PAGE = Path(__file__).parents[2] / "docs" / "pinot-reference.md"
+_PAGE = ROOT / "docs" / "pinot-reference.md"
 _SET = re.compile(r"SET (\w+=[^;]+);")
 _REFUSED, _OVERRIDDEN = "## Settings that it refuses", "## Settings that its queries override"
 _HARMLESS, _LOAD = "## Settings that do no harm", "## Settings that end a question under load"

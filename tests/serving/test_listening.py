@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from gris_serving.listening import ListeningError, bound_socket, require_free
+from tests.support.paths import ROOT
 from tests.support.rings import needs
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import grpc
 import pytest
@@ -21,7 +20,6 @@ from tests.support.collector import ENDPOINT, collecting
 from tests.support.echo import SECRET, SERVICE, EchoStub, observed_echo
 from tests.support.log_events import logged_events
 
-ROOT = Path(__file__).parents[2]
 TRACE_ID, SPAN_ID = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 TRACEPARENT = f"00-{TRACE_ID}-{SPAN_ID}-01"
 
@@ -153,9 +151,7 @@ def test_without_an_endpoint_nothing_is_imported() -> None:
         "with start_telemetry('s', OperatingOptions()): pass\n"
         "print([name for name in sys.modules if name.startswith(('opentelemetry', 'prometheus'))])\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, env={}, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env={}, check=True)
     assert done.stdout == "[]\n"
 
 

@@ -335,7 +335,6 @@ def test_the_command_starts_a_spark_of_its_own(spark: SparkSession, tmp_path: Pa
         capture_output=True,
         text=True,
         check=False,
-        cwd=Path(__file__).parents[2],
     )
     assert (0, "") == (done.returncode, "" if done.returncode == 0 else done.stderr)
     assert json.loads(done.stdout)["rows_kept"] == 15

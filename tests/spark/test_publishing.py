@@ -190,7 +190,6 @@ def test_a_domain_is_published_by_a_spark_of_its_own(spark: SparkSession, folder
         capture_output=True,
         text=True,
         check=False,
-        cwd=Path(__file__).parents[2],
     )
     assert (0, "") == (done.returncode, "" if done.returncode == 0 else done.stderr)
     assert ("/home",) == DomainFile.read((folder / "page.json").read_bytes()).elements

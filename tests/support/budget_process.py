@@ -17,7 +17,6 @@ from typing import Any
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-ROOT = Path(__file__).parents[2]
 CONFIGURATION = """
 create_at_first_use: true
 accounts:
@@ -75,7 +74,7 @@ def starting(
     """Run a service that may not be ready for a while; its log is in the folder."""
     arguments = command(folder, store, *more, configuration=configuration)
     with (folder / "log").open("a") as log:
-        process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=log, text=True, cwd=ROOT)
+        process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=log, text=True)
     assert process.stdout is not None
     try:
         yield process
@@ -97,7 +96,7 @@ def refused(
 ) -> tuple[int, str]:
     """Run a service that must not start; return its exit code and what it says."""
     arguments = command(folder, store, *more, configuration=configuration)
-    done = subprocess.run(arguments, capture_output=True, text=True, cwd=ROOT, timeout=30, check=False)
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=30, check=False)
     assert done.stdout == ""
     return done.returncode, done.stderr
 

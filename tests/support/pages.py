@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.support.paths import ROOT
+
 DOCS = ROOT / "docs"
 
 _CODE = re.compile(r"`([^`]+)`")

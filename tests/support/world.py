@@ -15,8 +15,9 @@ from pathlib import Path
 import duckdb
 
 from tests.support.embedded import embedded
+from tests.support.paths import EXAMPLES
 
-COFACTS = Path(__file__).parents[2] / "examples" / "cofacts" / "feedback.parquet"
+COFACTS = EXAMPLES / "cofacts" / "feedback.parquet"
 WIDE_ELEMENTS = 100_000
 
 POLICY = """

@@ -444,8 +444,7 @@ class World:
         key, policy = self.directory / "state" / KEY_FILE, self.directory / "policy.yaml"
         command = [sys.executable, "-m", "tests.campaigns.audit.broken_service", fault]
         options = ["--policy", str(policy), "--key-file", str(key), "--listen", "127.0.0.1:0"]
-        root = Path(__file__).parents[3]
-        with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, cwd=root, text=True) as process:
+        with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True) as process:
             try:
                 assert process.stdout is not None
                 yield json.loads(process.stdout.readline())["address"]

@@ -29,7 +29,6 @@ from tests.support.processes import StoreProcess
 from tests.support.proxy import Proxy
 from tests.support.redis_server import redis_server
 
-ROOT = Path(__file__).parents[3]
 # A busy machine takes long, and a store may be gone for a while first.
 START_SECONDS = 300.0
 
@@ -91,7 +90,7 @@ class Service:
         command += ["--store", self.store, "--listen", "127.0.0.1:0"]
         command += ["--admin-listen", "127.0.0.1:0", "--workers", str(self.workers)]
         with (self.folder / "log").open("a") as log:
-            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=ROOT)
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
         assert self.process.stdout is not None
         ready = self.process.stdout.readline()
         if not ready:

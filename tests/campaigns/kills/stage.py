@@ -19,7 +19,6 @@ from tests.support.processes import StoreProcess
 from tests.support.redis_server import redis_server
 from tests.support.world import free_port
 
-ROOT = Path(__file__).parents[3]
 AUDIENCE = "gateway"
 START_SECONDS = 60.0
 # Shorter than by default, so that what a killed gateway held is free again soon.
@@ -89,7 +88,7 @@ class Server:
     def _started(self) -> bool:
         command = [sys.executable, "-P", "-m", self.module, *self.words]
         with self.log.open("a") as log:
-            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=ROOT)
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
         assert self.process.stdout is not None
         if ready := self.process.stdout.readline():
             assert json.loads(ready)["address"] == self.address

@@ -15,7 +15,6 @@ from pathlib import Path
 from tests.support.redis_server import redis_server
 from tests.support.world import POLICY, free_port, write_small
 
-ROOT = Path(__file__).parents[3]
 # Two roots, for each counts in one currency.
 LIMITS = """
 create_at_first_use: true
@@ -41,7 +40,7 @@ class Replica:
         """Start it and wait until it says that it is ready."""
         with self.log.open("a") as log:
             command = [sys.executable, *self.command, "--listen", self.address]
-            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=ROOT)
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
         assert self.process.stdout is not None
         assert json.loads(self.process.stdout.readline())["address"] == self.address
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from tests.support.redis_server import skip_without_redis
 
-ROOT = Path(__file__).parents[3]
 KINDS = {"question", "EstimateCost", "UpdateBudget", "GetBudget"}
 
 
@@ -24,7 +22,6 @@ def test_a_rolling_restart_under_load_loses_no_call() -> None:
     command = [sys.executable, "-X", "faulthandler", "-m", "tests.campaigns.rolling", "--rounds", "1"]
     done = subprocess.run(
         [*command, "--drain-seconds", "1"],
-        cwd=ROOT,
         capture_output=True,
         text=True,
         timeout=240,
