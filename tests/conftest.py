@@ -1,101 +1,87 @@
-"""The rings, and the one world of all tests.
-
-Marks every test by what its fixtures need, and keeps tests without processes from starting one.
-"""
+"""When tests run and for how long, their directory, and the one world of all tests."""
 
 from __future__ import annotations
 
-import gc
+import faulthandler
 import logging
 import os
 import shutil
 from collections.abc import Generator, Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from pinot_connector.channels import Timeouts
 from pinot_connector.engines.duckdb import DuckDBEngine
-from pinot_connector.local_services import DEFAULT_TIMEOUTS
 from pinot_connector.release_store import default_store
-from tests.support import forked_services, rings
-from tests.support.examples import LONG, examples
+from tests.support import rings
+from tests.support.examples import LONG, MORE, examples
 from tests.support.paths import EXAMPLES
 from tests.support.postgres_server import PostgresServer, postgres_server
 from tests.support.rings import needs
 from tests.support.world import World, running_world
 
-BUSY_SECONDS = {"budget_silence": 10.0, "budget_attempt": 6.0}
+# How long what a test leaves behind may take to end.
+END_SECONDS = 60
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Guard every test of this run, and let none fail because the machine is busy."""
-    rings.install()
-    forked_services.install()
+def pytest_configure() -> None:
+    """Let properties try the same examples in every run, except where a campaign asks for more of them."""
     settings.register_profile(
-        "any machine", max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+        "gris",
+        max_examples=examples(100),
+        derandomize=MORE not in os.environ,
+        database=None,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
     )
-    settings.load_profile("any machine")
+    settings.load_profile("gris")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import nothing of what `make test` leaves to `make test-all`."""
+    return True if config.option.markexpr == "not all" and rings.is_left_to_all(collection_path) else None
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests by their fixtures, and leave out what is left to `make test-long`."""
-    rings.mark(items)
+    """Mark every test, and leave out larger versions of cases unless they are asked for."""
+    for item in items:
+        rings.mark(item)
     if LONG not in os.environ:
         left = [item for item in items if item.get_closest_marker("long")]
         items[:] = [item for item in items if not item.get_closest_marker("long")]
         config.hook.pytest_deselected(items=left)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None]:
-    """Spare the garbage collector the modules and tests of a whole session: it would look through them for nothing."""
-    gc.disable()
-    try:
-        return (yield)
-    finally:
-        gc.freeze()
-        gc.enable()
-
-
-def pytest_unconfigure() -> None:
-    """Let the interpreter clear away everything in the end: what is left behind then is complained of."""
-    gc.unfreeze()
+    # They take the longest.
+    items.sort(key=lambda item: not item.nodeid.startswith(rings.ENGINES))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Spread whole files over workers, and whole lanes of what is heavy."""
+    """Let one worker run all tests of an engine: each worker would start its own."""
     if config.getvalue("dist") != "loadfile":
         return None
-    from tests.support.scheduling import Lanes  # noqa: PLC0415 - tests can be run without xdist
+    from xdist.scheduler import LoadFileScheduling  # noqa: PLC0415 - tests can be run without xdist
 
-    return Lanes(config, log)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """Start more workers than there are processors where tests wait: for a disk or a clock, a Pinot or a container."""
-    # Tests without processes wait for nothing, and each worker has to import all of them.
-    return (os.cpu_count() or 1) + (3 if config.getvalue("dist") == "loadfile" else 0)
+    scheduler = LoadFileScheduling(config, log)
+    scheduler._split_scope = rings.worker_scope
+    return scheduler
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_setup(item: pytest.Item) -> Generator[None]:
-    """Guard the fixtures of a test."""
-    with rings.guarded(item):
+def pytest_runtest_teardown() -> Generator[None]:
+    """End this process where a test has left something behind that does not end; xdist starts another."""
+    faulthandler.dump_traceback_later(END_SECONDS, exit=True, file=2)
+    try:
         return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
-    """Guard a test."""
-    with rings.guarded(item):
-        return (yield)
+def pytest_unconfigure() -> None:
+    """Let no thread of a test keep the run from ending."""
+    faulthandler.dump_traceback_later(END_SECONDS, exit=True, file=2)
 
 
 # For a whole session, so that what fixtures start for many tests does not run in the checkout either.
@@ -137,22 +123,6 @@ def root_log_of_this_test() -> Iterator[None]:
     yield
     root.handlers[:] = handlers
     root.setLevel(level)
-
-
-# For a whole session, so that the clients of fixtures that many tests share have it too.
-@pytest.fixture(autouse=True, scope="session")
-def unhurried_clients() -> Iterator[None]:
-    """Let no client take a ledger for dead that a busy machine keeps from answering, unless a test sets its times."""
-    seconds = (BUSY_SECONDS.get(field.name, field.default) for field in fields(Timeouts))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Timeouts.__init__, "__defaults__", tuple(seconds))
-        # The clients' default is one value, made when their module was imported; it is frozen for everybody else.
-        usual = {name: getattr(DEFAULT_TIMEOUTS, name) for name in BUSY_SECONDS}
-        for name, number in BUSY_SECONDS.items():
-            object.__setattr__(DEFAULT_TIMEOUTS, name, number)
-        yield
-        for name, number in usual.items():
-            object.__setattr__(DEFAULT_TIMEOUTS, name, number)
 
 
 @pytest.fixture

@@ -17,5 +17,5 @@ class SlowConnection(sqlite3.Connection):
         """Wait before a commit of the ledger, on the thread that makes it."""
         if sql == "COMMIT" and threading.current_thread() is not threading.main_thread():
             self.begun.set()
-            self.gate.wait()
+            self.gate.wait(60)
         return super().execute(sql, *parameters)

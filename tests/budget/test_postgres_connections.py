@@ -55,7 +55,7 @@ def half_a_greeting() -> Iterator[str]:
             line.recv(100)
             time.sleep(SPEAKS_AFTER_SECONDS)
             line.sendall(NO_TLS)
-            over.wait()
+            over.wait(60)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = threading.Thread(target=serve, args=(listener,))

@@ -7,6 +7,8 @@ import re
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import grpc
@@ -100,38 +102,49 @@ async def test_a_name_that_is_no_digest_is_ignored() -> None:
         assert Counter(await asyncio.gather(*calls))["TOO_MUCH_SQL"] >= 10
 
 
+@contextmanager
+def reader_that_waits() -> Iterator[threading.Event]:
+    """Give what lets the readers of a block go on, and let them go at its end: they would keep the run from ending."""
+    ends = threading.Event()
+    try:
+        yield ends
+    finally:
+        ends.set()
+
+
 async def test_all_callers_together_have_a_limit() -> None:
     """And each may have the longest text read, in bytes and not in characters; what is longer is not read at all."""
-    admission, ends = SqlAdmission(), threading.Event()
-    longest = "é" * (MAXIMUM_LENGTH // 2)
-    reading = [
-        asyncio.ensure_future(admission.read(f"caller {each}", longest, ends.wait)) for each in range(4)
-    ]
-    await asyncio.sleep(0)
-    with pytest.raises(TooMuchSqlError, match=r"got 1 bytes beside 262,144 of this caller"):
-        await admission.read("caller 0", "x", bool)
-    with pytest.raises(TooMuchSqlError, match=f"more than {MAX_BYTES_OF_ALL:,} would be read"):
-        await admission.read("caller 5", "x", bool)
-    assert (
-        await admission.read("caller 0", longest + "x", lambda: "refused by its length")
-        == "refused by its length"
-    )
-    ends.set()
+    admission, longest = SqlAdmission(), "é" * (MAXIMUM_LENGTH // 2)
+    with reader_that_waits() as ends:
+        reading = [
+            asyncio.ensure_future(admission.read(f"caller {each}", longest, ends.wait)) for each in range(4)
+        ]
+        await asyncio.sleep(0)
+        with pytest.raises(TooMuchSqlError, match=r"got 1 bytes beside 262,144 of this caller"):
+            await admission.read("caller 0", "x", bool)
+        with pytest.raises(TooMuchSqlError, match=f"more than {MAX_BYTES_OF_ALL:,} would be read"):
+            await admission.read("caller 5", "x", bool)
+        too_long = await admission.read("caller 0", longest + "x", lambda: "refused by its length")
+        assert too_long == "refused by its length"
     assert await asyncio.gather(*reading) == [True] * 4
     assert await admission.read("caller 0", longest, lambda: 5) == 5
 
 
 async def test_what_a_caller_has_left_behind_counts_until_it_is_read() -> None:
     """A thread goes on: to cancel and to send again must not fill all of them."""
-    admission, ends = SqlAdmission(), threading.Event()
-    text = "x" * MAXIMUM_LENGTH
-    left = asyncio.ensure_future(admission.read("caller", text, ends.wait))
-    await asyncio.sleep(0.05)
-    left.cancel()
-    await asyncio.gather(left, return_exceptions=True)
-    with pytest.raises(TooMuchSqlError):
-        await admission.read("caller", text, bool)
-    ends.set()
+    admission, text, reads = SqlAdmission(), "x" * MAXIMUM_LENGTH, threading.Event()
+    with reader_that_waits() as ends:
+
+        def read() -> bool:
+            reads.set()
+            return ends.wait()
+
+        left = asyncio.ensure_future(admission.read("caller", text, read))
+        assert await asyncio.to_thread(reads.wait, 20)
+        left.cancel()
+        await asyncio.gather(left, return_exceptions=True)
+        with pytest.raises(TooMuchSqlError):
+            await admission.read("caller", text, bool)
     async with asyncio.timeout(20):
         while True:
             try:

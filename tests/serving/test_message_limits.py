@@ -25,7 +25,6 @@ from gris_serving.authorisation import OPEN_READERS, Authorisation, Callers
 from gris_serving.instrumentation import NOTHING
 from pinot_connector import Credentials, Endpoint
 from pinot_connector.channels import open_channel
-from tests.support.forked_services import EXEC
 from tests.support.pki import ISSUER, Authority, Issuer
 from tests.support.proc import require_proc
 from tests.support.processes import budget_command, dp_command, process
@@ -84,15 +83,6 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
     words = ["--tls-certificate", certificate, "--tls-key", key, "--access", folder / "access.yaml"]
     admin = ["--admin-listen", "127.0.0.1:0"]
     token = issuer.token_file(AUDIENCE, sub="reader", gris_roles=["read", "spend", "admin"])
-    with pytest.MonkeyPatch.context() as patched:
-        # A fork's memory is not what the service would have by itself.
-        patched.setenv(EXEC, "1")
-        yield from _running(folder, words, admin, authority, token)
-
-
-def _running(
-    folder: Path, words: list[object], admin: list[str], authority: Authority, token: Path
-) -> Iterator[Services]:
     with (
         process("dp_service", [*dp_command(folder), *words], folder / "dp.log") as dp,
         process("budget_service", [*budget_command(folder), *words, *admin], folder / "budget.log") as budget,

@@ -1,4 +1,4 @@
-"""How many examples a property is tried on, and which cases are left to `make test-long`."""
+"""How many examples a property is tried on, and which cases are tried only where GRIS_TEST_LONG is set."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ LONG = "GRIS_TEST_LONG"
 
 
 def long_but(is_short: Callable[[_Case], bool], cases: Iterable[_Case]) -> list[Any]:
-    """Return values of one parameter, of which those that are not short wait for `make test-long`."""
+    """Return values of one parameter, of which those that are not short wait for GRIS_TEST_LONG."""
     return [case if is_short(case) else pytest.param(case, marks=pytest.mark.long) for case in cases]
 
 
 def long_rows_but(is_short: Callable[..., bool], rows: Iterable[Sequence[Any]]) -> list[Any]:
-    """Return values of several parameters, of which the rows that are not short wait for `make test-long`."""
+    """Return values of several parameters, of which the rows that are not short wait for GRIS_TEST_LONG."""
     return [tuple(row) if is_short(*row) else pytest.param(*row, marks=pytest.mark.long) for row in rows]

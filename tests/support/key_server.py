@@ -142,7 +142,7 @@ def hangs(released: threading.Event) -> Answer:
     """Return an answer that does not begin before it is released, and is none then."""
 
     def answer(handler: BaseHTTPRequestHandler) -> None:
-        released.wait()
+        released.wait(60)
 
     return answer
 

@@ -24,7 +24,6 @@ from psycopg import sql
 
 from tests.support.programs import is_hidden
 from tests.support.redis_server import free_port
-from tests.support.rings import require
 
 START_SECONDS = 120
 # What its processes share goes with its folder; in /dev/shm, a megabyte would stay of each that is killed.
@@ -147,7 +146,6 @@ def _is_alive(pid: int) -> bool:
 @contextmanager
 def postgres_server(*options: str) -> Iterator[PostgresServer]:
     """Run a private server, or skip the test where there is none to run."""
-    require("postgres")
     # Not pytest's own folder: only its owner may enter that one.
     with tempfile.TemporaryDirectory(prefix="gris-postgres-") as parent:
         Path(parent).chmod(0o755)

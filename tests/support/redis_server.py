@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from tests.support.programs import found
-from tests.support.rings import require
 
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always", "--save", "")
 START_SECONDS = 10
@@ -79,7 +78,6 @@ def skip_without_redis() -> None:
 @contextmanager
 def redis_server(folder: Path, options: tuple[str, ...] = DURABLE) -> Iterator[RedisServer]:
     """Run a private server, or skip the test where there is none to run."""
-    require("redis")
     skip_without_redis()
     server = RedisServer(folder, free_port(), options)
     server.start()
