@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import h11
 from starlette.datastructures import Headers
@@ -13,12 +14,33 @@ from gris_serving.admitting import Sender
 from gris_serving.tls import verified_certificate
 
 _CERTIFICATE = "gris.certificate"
+# What a header block must not hold: a line that ends in a line feed alone, or one that goes on in the next.
+_LENIENT = re.compile(rb"(?<!\r)\n|\r\n[ \t]")
+_MOST_HEADERS = 2**16
+_END_OF_HEADERS = b"\r\n\r\n"
 
 
 def sender_of(scope: Scope) -> Sender:
     """Return how the sender of a request on such a connection identifies itself."""
     authorization = tuple(Headers(scope=scope).getlist("authorization"))
     return Sender(authorization, scope.get("state", {}).get(_CERTIFICATE))
+
+
+class _StrictConnection(h11.Connection):
+    """Refuses requests that h11 reads and that a proxy may divide at another place into requests."""
+
+    def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        if self.their_state is h11.IDLE:
+            head, _, _ = self.trailing_data[0].partition(_END_OF_HEADERS)
+            if _LENIENT.search(head):
+                raise h11.RemoteProtocolError("expected lines that end in CR and LF")
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            names = {name for name, _ in event.headers}
+            is_old = event.http_version < b"1.1"
+            if b"transfer-encoding" in names and (b"content-length" in names or is_old):
+                raise h11.RemoteProtocolError("expected one length")
+        return event
 
 
 def timed_protocol(seconds: float) -> type[H11Protocol]:
@@ -37,6 +59,7 @@ def timed_protocol(seconds: float) -> type[H11Protocol]:
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
+            self.conn = _StrictConnection(h11.SERVER, _MOST_HEADERS)
             # What is put here is in the state of each request's scope.
             self.app_state = {**self.app_state, _CERTIFICATE: verified_certificate(transport)}
             self._wait_for_headers()
