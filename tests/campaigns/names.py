@@ -44,7 +44,7 @@ CAMPAIGNS = {
     ),
     "audit": Campaign(
         "two neighbouring tables are asked the same 10,000 times, which bounds the privacy loss",
-        "--asks 500 --canaries 100",
+        "--asks 100 --only ^UnkGumb$",
     ),
     "bounded": Campaign(
         "the worst of every mechanism for bounded contributions over all small data, beside its promise",

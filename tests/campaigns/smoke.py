@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 
 from bench.__main__ import BENCHES
@@ -54,7 +55,7 @@ NEEDS: dict[str, Callable[[], bool]] = {
     "Maven": lambda: shutil.which("mvn") is not None,
     "npm": lambda: shutil.which("npm") is not None,
     "Docker": lambda: _answers("docker", "version"),
-    "a Kubernetes cluster (KUBECONFIG)": lambda: "KUBECONFIG" in os.environ,
+    "the extra `release`": lambda: find_spec("piplicenses") is not None,
 }
 
 
@@ -72,7 +73,13 @@ def runs(folder: Path) -> Iterator[tuple[str, Run]]:
     yield "two servers", Run((sys.executable, "-m", "examples.two_servers"), java)
     yield "docs", Run(("make", "docs"), ("npm",))
     yield "images", Run(("deploy/images.sh", ".", "smoke"), ("Docker",))
-    yield "release", Run((sys.executable, "-m", "deploy.release", "--only-files", str(folder / "dist")))
+    yield (
+        "release",
+        Run(
+            (sys.executable, "-m", "deploy.release", "--only-files", str(folder / "dist")),
+            ("the extra `release`",),
+        ),
+    )
     yield "locks", Run(("deploy/locks/renew.sh", str(folder)))
     yield "audit of locks", Run(("deploy/locks/audit.sh",))
 
