@@ -22,8 +22,8 @@ from pinot_connector.known_accounts import KnownAccounts
 from pinot_connector.local_services import DEFAULT_TIMEOUTS
 from pinot_connector.release_store import Found, KeptRelease, MemoryReleaseStore
 from pinot_connector.reservations import Reservation
-from tests.connector.test_held_budget import POOR, WAITING, held_account
-from tests.connector.test_repeats import Watched
+from tests.connector.held_budget import POOR, WAITING, held_account
+from tests.connector.watched_engine import Watched
 from tests.support.clients import SHORT, client_of
 from tests.support.embedded import embedded
 from tests.support.relay import relayed

@@ -11,36 +11,18 @@ from budget_service.server.hosting import serving
 from budget_service.stores.sqlite.store import SqliteStore
 from pinot_connector import AsyncPrivateClient, PrivateResult, Timeouts
 from pinot_connector.engines.base import EngineAnswer, EngineQuery
-from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import AccountUnknown, BudgetExhausted, EngineUnavailable
 from pinot_connector.release_store import MemoryReleaseStore
 from pinot_connector.release_store.sqlite import SqliteReleaseStore
 from pinot_connector.single_flight import SingleFlight, Turn
 from pinot_connector.telemetry import recorded_by
 from tests.budget.served import SETTINGS
+from tests.connector.watched_engine import Watched
 from tests.support.budget_samples import SteppedClock
 from tests.support.clients import SHORT, Counted, client_of
 from tests.support.relay import relayed
 from tests.support.release_stores import KEYS
 from tests.support.world import World, new_account, write_growing, write_small
-
-
-class Watched(DuckDBEngine):
-    """DuckDB that counts what it is asked."""
-
-    def __init__(self, tables: dict[str, Path | str]) -> None:
-        super().__init__(tables)
-        self.asked: list[str] = []
-
-    def data_version(self, table: str) -> str:
-        """Counts, and answers."""
-        self.asked.append("version")
-        return super().data_version(table)
-
-    def run(self, query: EngineQuery, data_version: str) -> EngineAnswer:
-        """Counts, and answers."""
-        self.asked.append("run")
-        return super().run(query, data_version)
 
 
 class Lookups:

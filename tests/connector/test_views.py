@@ -33,8 +33,8 @@ from pinot_connector.parameters import Bounded, Gumbel, Laplace, OneLook, Parame
 from pinot_connector.results import Accuracy, RenderedQuery
 from pinot_connector.value_parameters import QuantileColumn
 from pinot_connector.views import meanings, message_of, view
-from tests.gateway.test_every_field import filled
 from tests.support.examples import examples
+from tests.support.filled_messages import filled
 
 # A class, and the descriptor of its message.
 Pair: TypeAlias = tuple[type[Any], Any]

@@ -10,10 +10,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 import yaml
@@ -29,6 +27,7 @@ from gris_gateway.configuration import GatewayConfiguration
 from gris_gateway.process import main
 from gris_serving.documents import read_document
 from tests.deploy.manifests import deployments, text_of
+from tests.deploy.production import located
 from tests.kubernetes.cluster import VOLUMES
 from tests.kubernetes.production import Production
 from tests.kubernetes.regions import Regions
@@ -43,8 +42,6 @@ from tests.support.some import some
 pytestmark = pytest.mark.usefixtures("starts_processes")
 
 EXAMPLES = ROOT / "examples"
-# Each ConfigMap and its file.
-FILES = {"gris-policy": "policy.yaml", "gris-budget": "budget.yaml", "gris-access": "access.yaml"}
 
 
 @pytest.fixture
@@ -176,39 +173,6 @@ async def test_its_ledger_is_ready_where_it_is_probed_and_has_its_mark(tmp_path:
                 while not (tmp_path / "ledger.mark").exists():  # noqa: ASYNC110 - a file tells nobody
                     await asyncio.sleep(0.1)
     assert "WARNING" not in (tmp_path / "log").read_text()
-
-
-def located(folder: Path, arguments: Sequence[str]) -> list[str]:
-    """Return a service's options with the files of its pod, which are made here."""
-    authority = Authority.new(folder)
-    authority.server("service")
-    for name, content in (("noise.key", b"k" * 32), ("address", b"redis://store:6379/0")):
-        (folder / name).write_bytes(content)
-        (folder / name).chmod(0o400)
-    for configuration, name in FILES.items():
-        text = text_of("production", configuration, name).replace("/run/tickets", str(folder))
-        (folder / name).write_text(text)
-    write_ticket_key(folder)
-    return [re.sub(r"=/[a-z/]+/([^/]+)$", rf"={folder}/\1", each) for each in arguments]
-
-
-def write_ticket_key(folder: Path) -> None:
-    """Make the key that tickets are checked with, as docs/deploying.md does."""
-    content, mode = ticket_key((folder / "noise.key").read_bytes())
-    (folder / "ticket.key").write_bytes(content)
-    (folder / "ticket.key").chmod(mode)
-
-
-@cache
-def ticket_key(noise_key: bytes) -> tuple[bytes, int]:
-    """Return what the command makes of a noise key, and the file's mode."""
-    with TemporaryDirectory() as folder:
-        given, made = Path(folder, "noise.key"), Path(folder, "ticket.key")
-        given.write_bytes(noise_key)
-        given.chmod(0o400)
-        words = ["budget", "ticket-key", "--key-file", str(given), "--out", str(made)]
-        subprocess.run([sys.executable, "-m", "gris_cli", *words], check=True, capture_output=True)
-        return made.read_bytes(), made.stat().st_mode
 
 
 @pytest.mark.parametrize("options", [[], ["--validate"]])

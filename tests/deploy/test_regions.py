@@ -21,7 +21,7 @@ from deploy.kubernetes.chart import REGIONS as REGIONS_EXAMPLE
 from deploy.kubernetes.chart import ROOT, helm
 from examples import certificates
 from tests.deploy.manifests import charted, deployments, text_of
-from tests.deploy.test_production import located
+from tests.deploy.production import located
 from tests.support.processes import process
 
 pytestmark = pytest.mark.usefixtures("starts_processes")

@@ -8,7 +8,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dp_service.mechanisms import Currency
 from dp_service.mechanisms.bounded import BoundGauss, ContributionBound, Counted
 from dp_service.mechanisms.bounded.selected_intervals import selected_gaussian_interval
 from dp_service.mechanisms.histogram import Histogram
@@ -16,47 +15,17 @@ from dp_service.mechanisms.intervals import gaussian_noise_interval
 from dp_service.mechanisms.selection import selection_thresholds
 from dp_service.noise.source import KeyedNoise
 from dp_service.noise.stream import KeyedStream
-from dp_service.parameters.contributions import BoundedContributions
 from dp_service.releases.histogram import TypedHistogram, checked_histogram
-from dp_service.releases.kinds import UnusableParametersError, kind_of, versions
+from dp_service.releases.kinds import UnusableParametersError, kind_of
 from dp_service.releases.kinds.views import IntervalKind
-from dp_service.releases.plan import Plan, sign_plan, verify_plan
+from dp_service.releases.plan import sign_plan, verify_plan
 from dp_service.releases.release_ids import release_seed
 from dp_service.releases.releasing import release
-from dp_service.terms import BoundedBy, ColumnType, CountNoise, MechanismName
-from tests.dp.identities import GUMBEL, KEY
-from tests.dp.plans import PLAN
+from dp_service.terms import ColumnType
+from tests.dp.bounded_plans import CURRENCY, NAMES, STATED, plan_of
+from tests.dp.identities import KEY
 
-NAMES = list("abcdefgh")
 COUNTS = [900, 870, 820, 790, 88, 85, 3, 1]
-CURRENCY = Currency(Fraction(1, 4), Fraction(1, 100))
-STATED = BoundedContributions(
-    BoundedBy.IN_QUERY, delta_0=3, periods=1, of_events=True, units=5, min_count=4, salt="5a17"
-)
-
-
-def plan_of(stated: BoundedContributions = STATED, *, k: int | None = None, known: bool = False) -> Plan:
-    """Return a plan over one text column, with tau = 2."""
-    parameters = dataclasses.replace(
-        GUMBEL,
-        mechanism=MechanismName.BOUND_GAUSS,
-        epsilon_per=CURRENCY.epsilon_per,
-        delta=CURRENCY.delta,
-        tau=2,
-        delta_l0=stated.delta_0,
-        d_bar=None,
-        k=k,
-        count_noise=CountNoise.GAUSSIAN,
-        domain=tuple((name,) for name in [*NAMES, "nobody"]) if known else None,
-        contributions=dataclasses.replace(stated, min_count=None) if known else stated,
-    )
-    return dataclasses.replace(
-        PLAN,
-        columns=(("name", ColumnType.STRING),),
-        parameters=parameters,
-        row_limit=100_000_000,
-        drawn_by=versions(parameters),
-    )
 
 
 def histogram() -> TypedHistogram:

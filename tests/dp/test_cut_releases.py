@@ -15,7 +15,7 @@ from dp_service.releases.kinds.moments import Moments
 from dp_service.releases.kinds.totals import WithTotals
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.releasing import release
-from tests.dp import test_totals as totals
+from tests.dp import totals
 from tests.dp.identities import KEY
 
 COUNTS = [90, 80, 80, 80, 10]

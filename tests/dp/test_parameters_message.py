@@ -16,8 +16,8 @@ from dp_service.queries.resolution import resolve
 from dp_service.queries.sql import parse_sql
 from dp_service.releases.kinds import kind_of
 from dp_service.server.parameter_messages import parameters_message
-from tests.dp import test_totals as totals
-from tests.dp.test_statements_hold import KINDS, plans
+from tests.dp import totals
+from tests.dp.asked_plans import KINDS, plans
 
 SAMPLES = json.loads((Path(__file__).parent / "sample_questions.json").read_text())
 NOW = 1_700_000_000

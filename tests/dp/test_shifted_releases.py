@@ -30,9 +30,9 @@ from dp_service.releases.plan import Plan, sign_plan, verify_plan
 from dp_service.releases.release_ids import release_seed
 from dp_service.releases.releasing import release
 from dp_service.terms import ColumnType
+from tests.dp.bounded_plans import STATED, plan_of
 from tests.dp.identities import KEY
-from tests.dp.test_bounded_releases import STATED, plan_of
-from tests.dp.test_show_release import with_names_and_counts
+from tests.dp.kept_releases import with_names_and_counts
 from tests.support.dp_questions import header, showing, shown_again, translated
 from tests.support.dp_server import servicer_of_file, serving
 

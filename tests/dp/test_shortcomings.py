@@ -13,8 +13,7 @@ from dp_service.releases.plan import Plan
 from dp_service.releases.releasing import release
 from dp_service.releases.saying import of_answer
 from dp_service.releases.statements import Statement
-from tests.dp.identities import KEY
-from tests.dp.test_statements_hold import (
+from tests.dp.asked_plans import (
     AMOUNT,
     BOUNDED,
     COUNT,
@@ -26,6 +25,7 @@ from tests.dp.test_statements_hold import (
     histogram_of,
     plans,
 )
+from tests.dp.identities import KEY
 
 CONFIDENCE = 0.95
 LOOKS = BOUNDED % ", names: {delta_1: 1, share: 1/3, max_names: 3}"

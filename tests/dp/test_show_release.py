@@ -14,6 +14,7 @@ from dp_service.mechanisms.parameters import Cost
 from dp_service.releases.keys import KeySet
 from dp_service.releases.ticket import charge_ticket
 from pinot_connector.element_messages import rows_of
+from tests.dp.kept_releases import whole, with_names_and_counts
 from tests.support.dp_questions import (
     ALL_COLUMNS,
     KEY,
@@ -46,33 +47,11 @@ tables:
 """.replace("delta: 1}}, time", "delta: 1}, d: {type: date, filter: [range]}}, time")
 
 
-async def whole(dp: Any, asked: question_pb2.Question, by: str) -> dp_pb2.Release:
-    """Return the whole release of a question."""
-    head = header(await translated(dp, asked))
-    head.keep = True
-    request = dp_pb2.AddNoiseUnaryRequest(header=head, histogram=answer_of(by))
-    response: dp_pb2.AddNoiseUnaryResponse = await dp.AddNoiseUnary(request)
-    return response.release
-
-
 async def asking(
     dp: Any, kept: dp_pb2.Kept, asked: question_pb2.Question, confidence: float = 0.0
 ) -> dp_pb2.ShowReleaseRequest:
     """Return the request to show a kept release as a question does."""
     return showing((await translated(dp, asked)).plan, kept, confidence=confidence)
-
-
-def with_names_and_counts(shown: dp_pb2.Release, kept: dp_pb2.Kept) -> dp_pb2.Release:
-    """Return a kept release as it is shown, with the names and the counts of the first elements that are kept."""
-    count = shown.shown.element_count
-    shown.elements.columns.extend(kept.elements.columns)
-    for column in shown.elements.columns:
-        del getattr(column, column.WhichOneof("values") or "").values[count:]
-    if shown.shown.interval_kind != dp_pb2.INTERVAL_KIND_NONE:
-        shown.elements.noisy_counts.extend(kept.elements.noisy_counts[:count])
-        shown.elements.noisy_numerators.extend(kept.elements.noisy_numerators[:count])
-        shown.elements.noisy_denominator = kept.elements.noisy_denominator
-    return shown
 
 
 def in_chunks(request: dp_pb2.ShowReleaseRequest) -> list[dp_pb2.ShowReleaseRequest]:

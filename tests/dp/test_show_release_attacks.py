@@ -13,7 +13,7 @@ from dp_service.releases.kinds.parts import covering
 from dp_service.releases.kinds.views import IntervalKind
 from pinot_connector.dp_service_client import release_of
 from pinot_connector.element_messages import cut, without
-from tests.dp.test_show_release import whole
+from tests.dp.kept_releases import whole
 from tests.support.dp_questions import error_of, header, question, showing, shown_again, translated
 from tests.support.dp_server import servicer_of, serving
 

@@ -20,7 +20,7 @@ from dp_service.releases.plan import Plan
 from dp_service.releases.saying import of_answer, of_question
 from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.server.parameter_messages import parameters_message
-from tests.dp import test_totals as totals
+from tests.dp import totals
 from tests.dp.identities import KEY
 from tests.dp.plans import PLAN
 from tests.support.queries.lookups import content, policy_of

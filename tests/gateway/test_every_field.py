@@ -24,6 +24,7 @@ from pinot_connector.gateway_client import result_of
 from pinot_connector.release_store import KeptRelease
 from pinot_connector.release_store.receipts import with_elements, without_elements
 from pinot_connector.results import PrivateResult, explanation_of
+from tests.support.filled_messages import filled
 
 # What the messages of the gateway are made of besides its own: nothing else of a service reaches a caller.
 SHOWN_TO_CALLERS = {
@@ -104,44 +105,6 @@ RESULT_LEFT_OUT = {
     "remaining.previous_currency": "only in GetBudgetResponse, and no charge is made in two currencies",
     "replayed": "the gateway sets it where it gives an earlier result, and a client's value does not say it",
 }
-
-_KINDS: dict[int, Any] = {
-    FieldDescriptor.TYPE_STRING: "3",
-    FieldDescriptor.TYPE_BYTES: b"x",
-    FieldDescriptor.TYPE_BOOL: True,
-    FieldDescriptor.TYPE_DOUBLE: 0.5,
-}
-
-
-def filled(
-    message: Message, without: frozenset[str] = frozenset(), chosen: frozenset[str] = frozenset()
-) -> None:
-    """Sets every field to something else than its default, and every list to one entry.
-
-    Of a choice what is chosen is set, otherwise the first one.
-    """
-    for field in message.DESCRIPTOR.fields:
-        if field.name in without or not is_chosen(field, chosen):
-            continue
-        if field.message_type is not None:
-            part = getattr(message, field.name)
-            filled(part.add() if field.is_repeated else part, without, chosen)
-            continue
-        # The services' times are in microseconds.
-        value = 1000 if field.name == "nanos" else _KINDS.get(field.type, 1)
-        if field.is_repeated:
-            getattr(message, field.name).append(value)
-        else:
-            setattr(message, field.name, value)
-
-
-def is_chosen(field: Any, chosen: frozenset[str]) -> bool:
-    """Returns whether `filled` sets a field: one that is no part of a choice, or that of the choice's fields."""
-    if field.containing_oneof is None:
-        return True
-    names = [each.name for each in field.containing_oneof.fields]
-    chosen_one: bool = field.name == next((name for name in names if name in chosen), names[0])
-    return chosen_one
 
 
 def lost(sent: Message, arrived: Message, path: str = "") -> Iterator[str]:

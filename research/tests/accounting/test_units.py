@@ -12,7 +12,7 @@ import pytest
 
 from dp_service.mechanisms import Currency, KnownGumb, KnownLap, UnkGumb, UnkLap
 from research.accounting.adaptive import upper_tables
-from tests.accounting.test_calls import COMPOSITIONS, Calls, composed_delta
+from tests.accounting.calls import COMPOSITIONS, Calls, composed_delta
 from tests.mechanisms.enumeration import hockey_stick
 from tests.mechanisms.neighbours import (
     all_histograms,

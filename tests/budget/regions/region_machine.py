@@ -7,6 +7,7 @@ import copy
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from google.protobuf.message import Message
 from google.rpc.error_details_pb2 import ErrorInfo
 from gris_api.budget.v1 import budget_pb2 as pb
@@ -143,3 +144,20 @@ class RegionMachine:
             release_id=f"r-{question}",
         )
         return await self.asked("UpdateBudget", request)
+
+
+# What a home lends at first: 20 % of 1000.
+SHARE = 200
+
+
+def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Return the events that were logged."""
+    return [each.event for each in caplog.records if hasattr(each, "event")]
+
+
+async def settled(*machines: RegionMachine) -> None:
+    """Have every region report, and give back all that it can."""
+    for each in machines:
+        for lease in list(each.region.records.leases.values()):
+            each.region.stop_granting(lease)
+        await each.maintenance.once()

@@ -13,23 +13,7 @@ from budget_service.ledger.values import Account
 from budget_service.ledger.windows import DAY, SECOND
 from budget_service.stores.interface import StoreUnavailableError
 from tests.budget.regions.home import ANN, PATH, Home, cost
-from tests.budget.regions.region_machine import RegionMachine
-
-# What a home lends at first: 20 % of 1000.
-SHARE = 200
-
-
-def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """Return the events that were logged."""
-    return [each.event for each in caplog.records if hasattr(each, "event")]
-
-
-async def settled(*machines: RegionMachine) -> None:
-    """Have every region report, and give back all that it can."""
-    for each in machines:
-        for lease in list(each.region.records.leases.values()):
-            each.region.stop_granting(lease)
-        await each.maintenance.once()
+from tests.budget.regions.region_machine import SHARE, RegionMachine, logged, settled
 
 
 @pytest.mark.parametrize(("days", "counted"), [(30, SHARE), (40, SHARE + 7)])

@@ -14,8 +14,7 @@ from budget_service.server.hosting import REGION, RegionParts, serving
 from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores.sqlite.store import SqliteStore
 from tests.budget.regions.home import CONFIGURATION, Home
-from tests.budget.regions.region_machine import MemoryRecordStorage, RegionMachine
-from tests.budget.regions.test_bad_days import SHARE, logged, settled
+from tests.budget.regions.region_machine import SHARE, MemoryRecordStorage, RegionMachine, logged, settled
 from tests.support.budget_process import NOT_SERVING, SERVING, health_becomes
 
 OTHER = ("other", "bob")

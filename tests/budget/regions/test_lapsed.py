@@ -14,8 +14,7 @@ from budget_service.ledger.windows import DAY, SECOND
 from budget_service.server.home_client import HomeStatusError
 from budget_service.stores.write_off import write_off
 from tests.budget.regions.home import ANN, CONFIGURATION, PATH, Home, cost
-from tests.budget.regions.region_machine import RegionMachine
-from tests.budget.regions.test_bad_days import SHARE, settled
+from tests.budget.regions.region_machine import SHARE, RegionMachine, settled
 
 LEASE = "a" * 32
 DAILY = ("acme", "daily")
