@@ -11,27 +11,38 @@ BIN := $(VENV)/bin
 # Images are called GRIS_IMAGES-dp-service:GRIS_TAG and so on, as in compose.yaml; deploy/images.sh has more settings.
 GRIS_TAG ?= latest
 
-.PHONY: check clean demo docs format help images protos test test-fast test-long test-servers
-help: ## show this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+.PHONY: check clean demo docs format images protos setup test test-all
+setup: $(VENV)/.dev node_modules/.bin/buf ## set up everything that developing needs
 
-# Each environment is set up once for each version of pyproject.toml.
+# Each environment is set up once for each version of these files; by uv where it is, in a third of the time.
+PACKAGES := pyproject.toml deploy/locks/development.constraints
+UV := $(shell command -v uv)
+INSTALL = $(if $(UV),$(UV) pip install --quiet --python $(BIN)/python,$(BIN)/pip install --quiet) --constraint deploy/locks/development.constraints --editable
+
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Gris needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv $(VENV)
-
-$(VENV)/.all: pyproject.toml | $(VENV)/bin/python
+	$(if $(UV),,$(BIN)/pip install --quiet 'pip>=25.1')
 	@echo "Setting up $(VENV): a few minutes the first time"
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[all]'
+
+$(VENV)/.all: $(PACKAGES) | $(VENV)/bin/python
+	$(INSTALL) '.[all]'
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
-	@echo "Setting up $(VENV): a few minutes the first time"
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+$(VENV)/.test: $(PACKAGES) | $(VENV)/bin/python
+	$(INSTALL) '.[all,telemetry]' --group test
 	@touch $@ $(VENV)/.all
 
-$(VENV)/.docs: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[docs]'
+$(VENV)/.test-all: $(PACKAGES) | $(VENV)/bin/python
+	$(INSTALL) '.[all,spark,telemetry]' --group test-all
+	@touch $@ $(VENV)/.all $(VENV)/.test
+
+$(VENV)/.dev: $(PACKAGES) | $(VENV)/bin/python
+	$(INSTALL) '.[all,spark,telemetry]' --group dev
+	@touch $@ $(VENV)/.all $(VENV)/.test $(VENV)/.test-all
+
+$(VENV)/.docs: $(PACKAGES) | $(VENV)/bin/python
+	$(INSTALL) '.[all]' --group docs
 	@touch $@
 
 # The two scripts that the site's theme would load from another host: pictures, and the search of a site without a server.
@@ -56,28 +67,16 @@ endif
 
 # Without compiled files, each worker would rewrite the assertions of all tests anew.
 unexport PYTHONDONTWRITEBYTECODE
-# Workers of pytest, by themselves three more than processors; each takes whole files, and what is heavy in lanes, first.
-WORKERS ?= auto
-test: $(VENV)/.dev ## run all tests; parts that need Redis, PostgreSQL, Java or Docker say what to install
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+# Workers of pytest, by themselves one a processor; each takes whole files.
+WORKERS ?= logical
+PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
+test: $(VENV)/.test ## run all tests that need no server, and one way through each process and face
+	$(PYTEST) -m "not all"
 
-# Docker is left to you: its daemon changes a machine more than a package does.
-test-servers: ## install what skipped parts of `make test` need (Redis, PostgreSQL, Java, Chromium, axe), by apt, Homebrew or conda
-	@set -eu; if command -v apt-get >/dev/null; then \
-		sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); $$sudo apt-get update -qq; \
-		$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
-			redis-server postgresql openjdk-17-jdk-headless maven chromium $$(command -v npm >/dev/null || echo npm); \
-	elif command -v brew >/dev/null; then brew install redis postgresql openjdk@17 maven node; brew install --cask chromium; \
-	elif command -v conda >/dev/null; then \
-		conda install -y -c conda-forge redis-server postgresql openjdk=17 maven nodejs; \
-	else echo "expected apt-get, brew or conda; without them install Redis, PostgreSQL, a JDK 17, Maven, Chromium and npm"; exit 2; fi
-	@$(MAKE) --silent node_modules/.bin/buf
-
-test-long: $(VENV)/.dev ## larger versions of cases that `make test` runs small
-	GRIS_TEST_LONG=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) -m long
-
-test-fast: $(VENV)/.dev ## run the tests that need no other process: the loop of every day
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal -m "not process and not slow"
+# Which of them, as an expression of markers: ONLY="redis or postgres".
+ONLY ?=
+test-all: $(VENV)/.test-all ## run all tests; those that need Redis, PostgreSQL, Java, Chromium or Docker say what is missing
+	$(PYTEST) --no-loadscope-reorder -rs $(if $(ONLY),-m "$(ONLY)")
 
 check: $(VENV)/.dev node_modules/.bin/buf ## lint, types, import rules, protos, Kubernetes manifests and what the chart makes
 	$(BIN)/ruff check .

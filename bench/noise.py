@@ -242,7 +242,7 @@ def add(
     try:
         contestants[name] = make()
     except ImportError as error:
-        notes.append(f"{name} left out: {error}; pip install -e '.[bench]'")
+        notes.append(f"{name} left out: {error}; pip install --group bench")
         return
     if contestants[name].scaled > 1:
         notes.append(f"{name} did 1 / {contestants[name].scaled} of the work and is scaled up")

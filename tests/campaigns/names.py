@@ -70,6 +70,12 @@ CAMPAIGNS = {
         "gateways, services and stores are killed for ten minutes under questions on changing rows",
         "--store sqlite --minutes .2 --kills 2",
     ),
+    "long": Campaign(
+        "larger versions of cases that tests run small",
+        "-x tests/mechanisms/test_count_noise.py",
+        "pytest -m long",
+        settings=(("GRIS_TEST_LONG", "1"),),
+    ),
     "mutants": Campaign("the product is changed in hundreds of ways; a test of each must fail", "--check"),
     "one_row": Campaign(
         "every form of condition beside one odd row at a time, on DuckDB, Spark and Pinot",
@@ -91,7 +97,7 @@ CAMPAIGNS = {
         needs=JAVA,
     ),
     "properties": Campaign(
-        "every property test on ten times as many examples as `make test`",
+        "every property test on ten times as many examples as `make test`, and on others in every run",
         "tests/values",
         "pytest -m hypothesis",
         settings=(("GRIS_TEST_EXAMPLES", "10"),),

@@ -92,7 +92,7 @@ def postgres(folder: Path) -> Iterator[Stored]:
 def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stored]:
     """Each store by itself."""
     if request.param is redis and found("redis-cli") is None:
-        pytest.skip("redis-cli is missing: make test-servers")
+        pytest.skip("redis-cli is missing: deploy/test-servers")
     with request.param(tmp_path) as made:
         yield made
 

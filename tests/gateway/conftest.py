@@ -12,6 +12,7 @@ import grpc
 import pytest
 from gris_api.app.v1 import app_pb2_grpc
 
+from gris_gateway.faces.postgres.catalogue_process import programs
 from pinot_connector.channels import open_channel
 from pinot_connector.endpoints import Credentials, Endpoint
 from tests.support.pki import ISSUER, Authority, Issuer, email, uri
@@ -163,3 +164,11 @@ def write_configuration(folder: Path, authority: Authority, issuer: Issuer, dp: 
 def ana(gateway: GatewayWorld) -> Credentials:
     """Return Ana's certificate."""
     return gateway.authority.client(uri("spiffe://example.org/ana"), file="ana")
+
+
+@pytest.fixture
+@needs("postgres")
+def programs_of_postgres() -> None:
+    """Skip where there is no PostgreSQL for a catalogue."""
+    if programs() is None:
+        pytest.skip("PostgreSQL is missing: deploy/test-servers")

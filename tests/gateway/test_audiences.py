@@ -25,7 +25,6 @@ from dp_service.queries.blocks import Blocks
 from gris_cli.past_results import print_past_results
 from gris_gateway.configuration import AudienceRule
 from gris_gateway.faces.mcp.results import past_answer_of
-from gris_gateway.faces.postgres.catalogue_process import programs
 from pinot_connector.past_results import PastResult
 from tests.gateway.conftest import stub_of
 from tests.gateway.token_world import AUDIENCE
@@ -309,7 +308,7 @@ def test_the_catalogue_of_a_tenant_has_what_it_is_offered(services: World, tmp_p
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(programs() is None, reason="PostgreSQL's programs: make test-servers")
+@pytest.mark.usefixtures("programs_of_postgres")
 def test_tools_of_postgresql_find_what_their_caller_is_offered(services: World, tmp_path: Path) -> None:
     """Two callers of different audiences, in turn, each its own columns."""
     listing = "SELECT column_name FROM information_schema.columns WHERE table_schema = 'public' ORDER BY 1"

@@ -29,7 +29,7 @@ from sqlalchemy import MetaData, Table, create_engine, func, inspect, select
 from sqlalchemy.engine import URL
 from sqlalchemy.pool import NullPool
 
-from gris_gateway.faces.postgres.catalogue_process import MOST_CONNECTIONS, programs
+from gris_gateway.faces.postgres.catalogue_process import MOST_CONNECTIONS
 from pinot_connector import AsyncGatewayClient, Endpoint
 from tests.gateway.conftest import AUDIENCE, GatewayWorld, write_configuration
 from tests.support.processes import process
@@ -37,7 +37,7 @@ from tests.support.processes import process
 TOP = (
     "SELECT app, COUNT(DISTINCT member_id) AS people FROM feedback GROUP BY app ORDER BY people DESC LIMIT 2"
 )
-has_catalogue = pytest.mark.skipif(programs() is None, reason="PostgreSQL's programs: make test-servers")
+has_catalogue = pytest.mark.usefixtures("programs_of_postgres")
 
 
 def token_of(gateway: GatewayWorld, name: str) -> str:
@@ -614,7 +614,8 @@ def test_what_ends_leaves_nothing(gateway: GatewayWorld, tmp_path: Path, number:
             assert raised.value.sqlstate == ("57P01" if number is signal.SIGTERM else None)
 
 
-@pytest.mark.skipif(shutil.which("psql") is None, reason="psql: make test-servers")
+@has_catalogue
+@pytest.mark.skipif(shutil.which("psql") is None, reason="psql: deploy/test-servers")
 def test_psql_shows_notices_places_and_tables(gateway: GatewayWorld) -> None:
     """The table, what it cost, and a caret under what is refused."""
     at = addressed(gateway, "psql")
@@ -628,8 +629,7 @@ def test_psql_shows_notices_places_and_tables(gateway: GatewayWorld) -> None:
     assert "RUMORS_LINE_BOT" in done.stdout
     assert "NOTICE:  charged: " in done.stderr
     assert "        ^\n" in done.stderr
-    if programs() is not None:
-        assert 'Table "public.feedback"' in done.stdout
+    assert 'Table "public.feedback"' in done.stdout
 
 
 def test_settings_come_back_as_the_connection_began(gateway: GatewayWorld) -> None:

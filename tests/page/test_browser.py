@@ -131,7 +131,7 @@ def test_hostile_names_stay_texts_even_with_scripts_allowed(browser: Any, stage:
 def test_the_page_is_accessible(browser: Any, stage: Stage, scheme: str, width: int) -> None:
     """Axe finds nothing, each field has a name, and nothing is wider than a phone."""
     if not AXE.exists():
-        pytest.skip("needs axe: make test-servers installs it")
+        pytest.skip("needs axe: deploy/test-servers installs it")
     size = {"width": width, "height": 800}
     found: dict[str, Any] = {}
     options = {"java_script_enabled": True, "viewport": size, "color_scheme": scheme, "bypass_csp": True}

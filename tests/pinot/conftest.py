@@ -26,7 +26,7 @@ __all__ = ("opened", "pinot", "servers")
 def pinot_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PinotCluster]:
     """A running Apache Pinot with two servers, on ports that nothing else uses."""
     if found("java") is None or found("mvn") is None:
-        pytest.skip("a real Pinot needs Java 17 and Maven: make test-servers")
+        pytest.skip("a real Pinot needs Java 17 and Maven: deploy/test-servers")
     # A test run that a time limit ends stops the cluster as one that is interrupted does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     version = wanted_version()

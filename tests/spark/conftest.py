@@ -59,7 +59,7 @@ def scala_context(spark: SparkSession) -> Any:
 def spark(event_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A running Spark, as an application would have set it up: with few partitions, for the tables are small."""
     if found("java") is None and (is_hidden("java") or "JAVA_HOME" not in os.environ):
-        pytest.skip("Apache Spark needs Java 17: make test-servers")
+        pytest.skip("Apache Spark needs Java 17: deploy/test-servers")
     # When Python ends, py4j still writes of closed connections, into streams that are closed too.
     logging.getLogger("py4j").setLevel(logging.WARNING)
     # Spark's Python is this one, which has what its functions import.

@@ -23,7 +23,7 @@ def running_browser() -> Iterator[Any]:
     """Run a browser, or skip the test."""
     path = chromium()
     if path is None:
-        pytest.skip("needs Chromium: make test-servers")
+        pytest.skip("needs Chromium: deploy/test-servers")
     playwright = pytest.importorskip("playwright.sync_api", reason="needs Playwright: pip install playwright")
     with playwright.sync_playwright() as running:
         browser = running.chromium.launch(executable_path=path, args=_OPTIONS)

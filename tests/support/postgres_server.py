@@ -234,7 +234,7 @@ def _program(name: str) -> Path:
     """Return a program of PostgreSQL, which Debian keeps out of PATH."""
     found = [] if is_hidden("postgres") else _programs(name)
     if not found:
-        pytest.skip("PostgreSQL is missing: make test-servers")
+        pytest.skip("PostgreSQL is missing: deploy/test-servers")
     return found[-1]
 
 

@@ -72,7 +72,7 @@ class RedisServer:
 def skip_without_redis() -> None:
     """Skip the test where there is no Redis to run; a test whose own processes run one has to ask before."""
     if found("redis-server") is None:
-        pytest.skip("redis-server is missing: make test-servers")
+        pytest.skip("redis-server is missing: deploy/test-servers")
 
 
 @contextmanager

@@ -31,11 +31,14 @@ ONE_WAY = frozenset(
         "gateway/test_agents_http.py",
         "gateway/test_asking.py",
         "gateway/test_broker_http.py",
+        "gateway/test_postgres_wire.py",
         "page/test_asking.py",
     )
 )
 # Of these folders `make test` collects nothing: some import what only `make test-all` installs.
-ALL = tuple(ROOT / "tests" / name for name in ("campaigns", "containers", "kubernetes", "pinot", "spark"))
+ALL = tuple(
+    ROOT / "tests" / name for name in ("campaigns", "containers", "deploy", "kubernetes", "pinot", "spark")
+)
 # What starts for long and takes much memory: one worker runs all tests of such a folder.
 ENGINES = ("tests/pinot/", "tests/spark/", "tests/containers/", "tests/kubernetes/")
 # Tests that start a cluster or a container may take longer than others.

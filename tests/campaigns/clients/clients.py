@@ -108,7 +108,7 @@ def _of_python(folder: Path) -> Iterator[Client | str]:
 def _of_java(folder: Path) -> Iterator[Client | str]:
     found = {each.stem.rpartition("-")[0]: each.stem.rpartition("-")[2] for each in folder.glob("*.jar")}
     if "pinot-jdbc-client" not in found or shutil.which("javac") is None:
-        yield "pinot-jdbc-client, pinot-java-client, pgjdbc: make test-servers installs Java and Maven"
+        yield "pinot-jdbc-client, pinot-java-client, pgjdbc: deploy/test-servers installs Java and Maven"
         return
     version = found["pinot-jdbc-client"]
     command = ("java", "-cp", f"{folder}/*", HERE / "Main.java")
@@ -123,7 +123,7 @@ def _of_java(folder: Path) -> Iterator[Client | str]:
 def _of_node(folder: Path) -> Iterator[Client | str]:
     package = folder / "pinot-client/package.json"
     if not package.exists() or shutil.which("node") is None:
-        yield "pinot-client, pg, postgres.js: make test-servers installs npm"
+        yield "pinot-client, pg, postgres.js: deploy/test-servers installs npm"
         return
     node, version = ("env", f"NODE_PATH={folder}", "node"), _version(package)
     for way in ("fromController", "fromHostList"):
@@ -155,7 +155,7 @@ def _curl() -> Iterator[Client | str]:
 def _psql() -> Iterator[Client | str]:
     psql = shutil.which("psql")
     if psql is None:
-        yield "psql: make test-servers installs PostgreSQL"
+        yield "psql: deploy/test-servers installs PostgreSQL"
         return
     command = (sys.executable, HERE / "by_psql.py", psql)
     yield Client(f"psql {_said_version(psql)}", "psql", command, is_of_postgres=True)
