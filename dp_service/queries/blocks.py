@@ -38,14 +38,13 @@ _REST = b"rest"
 class PaidBy:
     """What pays for a question: the currency `unit_id`, of the blocks with these ids; none: of all.
 
-    `division` is what blocks are by, and `of` how many there are; empty and 0: the policy has none. `column` says which
-    block a row of the table is of; empty: nothing does.
+    `division` is what blocks are by; empty: who asks is offered no table that is divided. `column` says which block a
+    row of the table is of; empty: nothing does.
     """
 
     unit_id: str
     blocks: tuple[str, ...] = ()
     division: str = ""
-    of: int = 0
     column: str = ""
 
 

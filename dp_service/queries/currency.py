@@ -47,13 +47,17 @@ class Currency(Stated):
         """How often a budget counts for one member: once in each block that the member may be of."""
         return 1 if self.blocks is None else self.blocks.times
 
-    def paid_by(self, query: CanonicalQuery, column: str | None) -> PaidBy:
-        """Return what pays for a question; `column` is that of its table's blocks, None: it has none."""
-        if self.blocks is None:
+    def paid_by(self, query: CanonicalQuery, column: str | None, *, is_divided: bool) -> PaidBy:
+        """Return what pays for a question.
+
+        Args:
+            query: The question.
+            column: The column of its table's blocks; None: it has none.
+            is_divided: Whether any table has such a column that who asks is offered.
+        """
+        if self.blocks is None or not is_divided:
             return PaidBy(self.unit_id)
-        found = self.blocks.read_by(query, column)
-        of = 1 + len(self.blocks.values)
-        return PaidBy(self.unit_id, found, self.blocks.name, of, column or "")
+        return PaidBy(self.unit_id, self.blocks.read_by(query, column), self.blocks.name, column or "")
 
 
 def _ratio(number: Fraction) -> bytes:

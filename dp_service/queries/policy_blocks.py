@@ -17,7 +17,7 @@ def check_blocks(policy: Policy, fault: Fault) -> None:
     if blocks is not None:
         for message in blocks.faults():
             fault(("blocks", "values"), message)
-        if all(table.block is None for table in policy.tables):
+        if not policy.is_divided:
             fault(
                 ("blocks",), "expected a table whose key block names the column that members are divided by"
             )

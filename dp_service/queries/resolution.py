@@ -196,7 +196,7 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
     return Resolution(
         query=canonical,
         parameters=parameters,
-        paid_by=policy.currency.paid_by(canonical, table.block),
+        paid_by=policy.currency.paid_by(canonical, table.block, is_divided=policy.is_divided),
         fixed_data_version=_fixed_data_version(table, canonical),
         row_limit=_row_limit(parameters, grouped),
         window=_window(table, closed_before),

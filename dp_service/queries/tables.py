@@ -349,6 +349,11 @@ class Policy:
                 names.update(each.name for each in columns)
         return frozenset(names)
 
+    @property
+    def is_divided(self) -> bool:
+        """Whether rows of any table say which block a member is of."""
+        return any(table.block is not None for table in self.tables)
+
     @cached_property
     def publications(self) -> frozenset[Publication]:
         """The published domains of all columns of all tables; every account may see all of them."""

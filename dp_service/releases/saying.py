@@ -237,14 +237,17 @@ def _cut(shown: Counts, intervals: CountIntervals, confidence: float) -> Iterato
 
 
 def _blocks(paid_by: PaidBy) -> Iterator[Statement]:
-    """Yield whose budget pays, where members are divided into blocks."""
+    """Yield whose budget pays, where members are divided into blocks.
+
+    How many blocks there are is not said: an audience may be offered few of them.
+    """
     if not paid_by.division:
         return
-    division, of = paid_by.division, paid_by.of
     if paid_by.blocks:
         number = len(paid_by.blocks)
-        text = f"Only members of {number} of {of} blocks (by {division}) can be counted, so only these blocks pay."
-        yield Statement("method.blocks", text, values=(str(number), str(of)))
+        blocks = "one block" if number == 1 else f"{number} blocks"
+        text = f"Only members of {blocks} (by {paid_by.division}) can be counted, so no other block pays."
+        yield Statement("method.blocks", text, values=(str(number),))
     else:
         how = (
             f"a condition that names at most {MAXIMUM_NAMED} values of {paid_by.column}, in every branch, leaves the "
@@ -252,8 +255,8 @@ def _blocks(paid_by: PaidBy) -> Iterator[Statement]:
             if paid_by.column
             else "this table does not say which block a row is of"
         )
-        text = f"Members of each of {of} blocks (by {division}) can be counted, so all blocks pay; {how}."
-        yield Statement("method.all_blocks", text, values=(str(of),))
+        text = f"Members of every block (by {paid_by.division}) can be counted, so all blocks pay; {how}."
+        yield Statement("method.all_blocks", text)
 
 
 def _counted_by(resolution: Resolution) -> list[str]:

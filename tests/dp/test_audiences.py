@@ -171,6 +171,29 @@ async def test_what_is_not_offered_does_not_exist() -> None:
             assert not re.search(r"secret|advertiser|tenant|\b(FR|IT)\b", one)
 
 
+@pytest.mark.parametrize(
+    ("tables", "question", "told"),
+    [
+        ("ads: {columns: [campaign], where: {country: DE}}", TOP.format(""), {"method.blocks"}),
+        ("ads: {where: {tenant: 7}}", TOP.format(""), {"method.all_blocks"}),
+        ("secrets: {}", "SELECT COUNT(DISTINCT m) FROM secrets", set()),
+    ],
+    ids=["its own block", "all of them", "a table of no block"],
+)
+async def test_statements_say_nothing_of_blocks_that_are_not_offered(
+    tables: str, question: str, told: set[str]
+) -> None:
+    """The same with three more blocks as without, by the answer and by the price; to some not that there are blocks."""
+    said = []
+    for values in ("[DE, FR]", "[DE, FR, IT, ES, AT]"):
+        policy = f"{TABLES}audiences: {{x: {{tables: {{{tables}}}}}}}".replace("[DE, FR]", values)
+        async with serving(servicer_of(policy)) as dp:
+            price = await dp.EstimateCost(dp_pb2.EstimateCostRequest(question=asked("x", question)))
+            said.append([each for each in price.estimate.statements if "blocks" in each.code])
+    assert told == {each.code for each in said[0]}
+    assert said[0] == said[1]
+
+
 async def test_the_catalogue_is_that_of_the_audience() -> None:
     """Its tables and columns; of the forced ones its own values alone, also among the blocks."""
     async with serving(servicer_of(POLICY)) as dp:
