@@ -18,8 +18,8 @@ _VALUES = (
 )
 _QUANTILES = (
     "Medians, percentiles, about the smallest and largest: of one value for each member (member_value: total, mean, "
-    "largest or one_row; the last two have no max_rows). By a column they need its domain or two looks. DECIDE: the "
-    "grid's ends should be what everybody knows."
+    "largest or one_row; the last two have no max_rows). By a column they need its domain. DECIDE: the grid's ends "
+    "should be what everybody knows."
 )
 
 

@@ -43,8 +43,10 @@ class Shape:
 
     Attributes:
         delta_0: In how many elements a member counts.
-        tau: How many rows of a member count in one element.
+        tau: How many rows of a member count in one element; a total of all rows is one element too.
         rows_cut: Which share of the rows that leaves out, in one total of all rows.
+        list_tau: What tau would be if only lists by one column had to have nearly all of their rows.
+        list_rows_cut: Which share of the rows that would leave out, in one total of all rows.
         buckets: In how many buckets of time a member counts; 0: there is no time.
         most_members: A power of ten far above the number of members.
         most_rows: The same of rows.
@@ -55,6 +57,8 @@ class Shape:
     delta_0: int
     tau: int
     rows_cut: float
+    list_tau: int
+    list_rows_cut: float
     buckets: int
     most_members: int
     most_rows: int
@@ -77,15 +81,17 @@ def shape_of(connection: duckdb.DuckDBPyConnection, draft: Draft) -> Shape:
     # Days are asked for in buckets, which have a bound of their own.
     columns = [each for each in draft.elements if each.type is not ColumnType.DATE]
     sizes = [_sizes(draft, f"count(DISTINCT {quoted(each.name)})") for each in columns]
-    tau = max(
-        (_bound(connection, _sizes(draft, "count(*)", each), _MOST_ROWS) for each in columns), default=0
-    )
+    # No element has more rows of a member than the table, so a bound for totals also does for lists.
     total = _sizes(draft, "count(*)")
-    tau = tau or _bound(connection, total, _MOST_ROWS)
+    tau = _bound(connection, total, _MOST_ROWS)
+    of_lists = (_bound(connection, _sizes(draft, "count(*)", each), _MOST_ROWS) for each in columns)
+    list_tau = min(tau, max(of_lists, default=tau))
     return Shape(
         delta_0=max((_bound(connection, each, _MOST_ELEMENTS) for each in sizes), default=4),
         tau=tau,
         rows_cut=_cut(connection, total, tau),
+        list_tau=list_tau,
+        list_rows_cut=_cut(connection, total, list_tau),
         buckets=_bound(connection, _sizes(draft, _weeks(draft)), _MOST_ELEMENTS) if draft.times else 0,
         most_members=_power_of_ten(members),
         most_rows=_power_of_ten(rows),

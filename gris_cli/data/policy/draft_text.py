@@ -74,19 +74,17 @@ _CONTRIBUTIONS = (
     "longer lists, for which delta_0 has to grow."
 )
 _SUMS = "max_members and max_rows promise that the table never grows beyond: far above what it has."
-_FURTHER = (
-    "Further, where they fit: `shift: true` (counts of few known elements with less noise), `totals: {share: 1/4}` "
-    "(totals beside two columns), `choose` (the cheapest way that is expected to find all elements)."
-)
+_FURTHER = "`shift: true` gives counts of a few known elements less noise."
 _MEASURES = (
     "Members are counted once each, so one member changes a count by at most 1. Rows are counted too, at most "
     "tau of a member in one element: the query itself leaves out the rest (clipped), so nothing has to be "
     "promised. The noise grows with tau; a small tau counts too few rows where members have many. "
 )
 _TAU = f"{TAU} is a start."
-_TAU_OF_DATA = (
-    "DECIDE: with {tau}, counts by each column have nearly all of their rows. One total of all rows loses {cut} by it; "
-    "where such totals matter more than lists, state a larger one."
+_TAU_OF_DATA = "DECIDE: with {tau}, one total of all rows loses {cut}, and lists by one column lose no more."
+_TAU_OF_LISTS = (
+    " With {tau}, lists by one column still have nearly all of their rows, and less noise, and totals lose {cut}: "
+    "state it where lists of rows matter more than totals."
 )
 _MEASURES_OF_PINOT = "Pinot counts clipped rows from version 1.0 on; for an older one, remove `events`."
 _DISTINCT = (
@@ -197,7 +195,10 @@ def _table(drafted: Drafted) -> Iterator[str]:
 
 def _tau_comment(drafted: Drafted) -> str:
     for shape in drafted.shapes:
-        return _TAU_OF_DATA.format(tau=shape.tau, cut=share_text(shape.rows_cut))
+        text = _TAU_OF_DATA.format(tau=shape.tau, cut=share_text(shape.rows_cut))
+        if shape.list_tau < shape.tau:
+            text += _TAU_OF_LISTS.format(tau=shape.list_tau, cut=share_text(shape.list_rows_cut))
+        return text
     return _TAU
 
 

@@ -1,0 +1,110 @@
+"""What the comments of a drafted policy advise can be followed: each advice leads to a policy that is sound."""
+
+from __future__ import annotations
+
+import re
+
+import duckdb
+import pytest
+
+from dp_service.queries.policy import parse_policy
+from dp_service.releases.kinds import require_usable
+from gris_cli.__main__ import main
+
+COLUMNS = (
+    "1000 + hash(i) % 300 * 7 AS customer_id, TIMESTAMP '2026-01-01' + INTERVAL (i % 90) DAY AS at, "
+    "'P-' || hash(i, 1) % 600 AS product, CASE WHEN i % 3 > 0 THEN (5 + i % 100)::DOUBLE / 4 END AS price, "
+    "uuid()::VARCHAR AS session_id"
+)
+
+BOUNDS = [
+    ("bound: in_query", "bound: in_query\n      shift: true"),
+    ("most_units: 50", "most_units: 100"),
+    (r"units: 10\b", "units: 20"),
+    ("max_names: 75", "max_names: 150"),
+    ("product: 16", "product: 64"),
+    ("tau: 16", "tau: 1"),
+    ("nulls: own_count", "nulls: drop"),
+    (r"lower: 0, upper: \d+, row_lower", "lower: 0, upper: 8, row_lower"),
+    (r"row_upper: \d+", "row_upper: 8"),
+    ("member_value: total", "member_value: mean"),
+    (r"member_value: \w+, max_rows: \d+", "member_value: largest"),
+    (r"member_value: \w+, max_rows: \d+", "member_value: one_row"),
+    (r", to: 2026-\d\d-01", ", refresh: day"),
+]
+"""Edits that comments on bounds suggest, as a pattern and its replacement."""
+
+COMMON = [
+    ("zone: UTC", "zone: Europe/Berlin"),
+    ("product: {", "product: {domain: [P-1, P-2], "),
+    ("product: {", "product: {null_value: NONE, "),
+    ("product: {", "product: {nulls: keep, "),
+    ("# session_id:", "session_id:"),
+]
+NAMES = [
+    ("product: {", "product: {delta: 1, "),
+    ("zone: UTC", "zone: UTC, refresh: day"),
+    ("tau: 5", "tau: 50"),
+]
+
+KEYS = {
+    "contributions",
+    "values",
+    "quantiles",
+    "buckets",
+    "months",
+    "zone",
+    "from",
+    "to",
+    "drop",
+    "refresh: day",
+    "shift: true",
+    "null_value: NONE",
+    "nulls: keep",
+    "delta: 1",
+}
+"""What comments quote as text of a policy: each is a key that the draft has, or is followed below."""
+
+
+@pytest.fixture(scope="module")
+def drafts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return the drafts, by rows and by names, of orders of customers who have many products each."""
+    folder = tmp_path_factory.mktemp("drafts")
+    data = folder / "orders.parquet"
+    with duckdb.connect() as connection:
+        connection.sql(f"SELECT {COLUMNS} FROM range(3600) AS given(i)").write_parquet(str(data))  # noqa: S608
+    for name, flags in {"rows": [], "names": ["--names-only"]}.items():
+        assert main(["draft", "--data", str(data), "--out", str(folder / name), *flags]) == 0
+    return {name: (folder / name).read_text() for name in ("rows", "names")}
+
+
+def follow(text: str, pattern: str, new: str) -> None:
+    """Edit a draft outside of its comments, and require that the policy can be served."""
+    lines = text.splitlines()
+    followed = [
+        line if line.lstrip().startswith("#") and not pattern.startswith("#") else re.sub(pattern, new, line)
+        for line in lines
+    ]
+    assert followed != lines
+    require_usable(parse_policy("\n".join(followed)))
+
+
+@pytest.mark.parametrize(("pattern", "new"), COMMON + BOUNDS)
+def test_advice_of_a_draft_by_rows_can_be_followed(drafts: dict[str, str], pattern: str, new: str) -> None:
+    """Each suggested edit leaves a policy that can be served."""
+    follow(drafts["rows"], pattern, new)
+
+
+@pytest.mark.parametrize(("pattern", "new"), COMMON + NAMES)
+def test_advice_of_a_draft_by_names_can_be_followed(drafts: dict[str, str], pattern: str, new: str) -> None:
+    """Each suggested edit leaves a policy that can be served."""
+    follow(drafts["names"], pattern, new)
+
+
+@pytest.mark.parametrize("name", ["rows", "names"])
+def test_comments_quote_known_keys_alone(drafts: dict[str, str], name: str) -> None:
+    """A new key in a comment needs an edit above that follows it."""
+    text = drafts[name]
+    comments = " ".join(line.lstrip(" #") for line in text.splitlines() if line.lstrip().startswith("#"))
+    quoted = {each for each in re.findall(r"`([^`]+)`", comments) if not each.startswith("gris ")}
+    assert quoted <= KEYS
