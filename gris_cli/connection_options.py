@@ -86,15 +86,15 @@ def named_account() -> str:
     return _account.get()
 
 
-def address_of(service: str) -> str:
-    """Return where a service was expected and what sets that; empty if this command did not say."""
+def setting_of(service: str) -> str:
+    """Return what sets where a service was expected, and what else was expected there; empty: nothing set it."""
     known = _addresses.get() or {}
     if service not in known:
         return ""
     address, setting = known[service]
     others = [name for name, (other, _) in known.items() if name != service and other == address]
     same = "".join(f", which is also where {name} is expected" for name in others)
-    return f"at {address}{same}; {setting} says where it is"
+    return f"{same}; {setting} says where it is"
 
 
 def credentials() -> Credentials:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from gris_cli.connection_options import address_of, named_account
+from gris_cli.connection_options import named_account, setting_of
 from gris_cli.data.errors import InputError
 from gris_cli.inputs import shown
 from pinot_connector.errors import (
@@ -155,8 +155,8 @@ def _message(error: GrisError) -> str:
             number = int(part[1]) + 1
             return f"--account or GRIS_ACCOUNT, part {number} of {account}: {error.problem}"
     is_elsewhere = any(part in str(error) for part in _OF_ADDRESSES)
-    where = address_of(error.service) if isinstance(error, ServiceError) and is_elsewhere else ""
-    return f"{error} {where}" if where else str(error)
+    where = setting_of(error.service) if isinstance(error, ServiceError) and is_elsewhere else ""
+    return f"{error}{where}"
 
 
 def usage_failure(error: Exception) -> Failure:

@@ -24,7 +24,7 @@ from pinot_connector import telemetry
 from pinot_connector.budgets import Charge, Level, charge_of, levels_of, shortfall_of
 from pinot_connector.channels import Timeouts, open_channel
 from pinot_connector.circuit_breaker import CircuitBreaker
-from pinot_connector.endpoints import Address
+from pinot_connector.endpoints import Address, named
 from pinot_connector.errors import (
     BudgetExhausted,
     GrisError,
@@ -66,9 +66,10 @@ class BudgetServiceClient:
         self._channel = open_channel(address, _RETRIED_BY_GRPC, waiting=_SERVICES)
         self._stub: budget_pb2_grpc.BudgetServiceAsyncStub = budget_pb2_grpc.BudgetServiceStub(self._channel)  # type: ignore[assignment]
         self._account = budget_pb2.Account(path=account)
+        self._address = named(address)
         self._health: Any = health_pb2_grpc.HealthStub(self._channel)  # it has no types for asyncio
         self._timeouts = timeouts
-        self._circuit = CircuitBreaker(self._is_alive, timeouts.budget_silence)
+        self._circuit = CircuitBreaker(self._is_alive, self._address, timeouts.budget_silence)
         self._queues = HeldQueues()
         self._known = KnownAccounts(timeouts.account_open)
 
@@ -275,7 +276,7 @@ class BudgetServiceClient:
                 timeout = min(self._timeouts.budget_attempt, seconds_left)
                 response = await call(request, timeout=timeout, metadata=metadata)
         except grpc.RpcError as error:
-            translated = error_of_rpc(Service.BUDGET, error)
+            translated = error_of_rpc(Service.BUDGET, error, self._address)
             is_silent = isinstance(translated, OutcomeUnknown | ServiceUnavailable)
             # A region without its home answers, and goes on granting what it holds.
             if not is_silent or isinstance(translated, HomeUnavailable):

@@ -15,6 +15,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
+from pinot_connector.endpoints import silent
 from pinot_connector.errors import OutcomeUnknown, ServiceUnavailable
 from pinot_connector.rpc_errors import Service
 
@@ -36,12 +37,16 @@ class CircuitBreaker:
 
     Args:
         is_alive: asks the service whether it and its store are alive, and waits so many seconds for the answer.
+        address: where the service is, for errors.
         silence_seconds: how long the service may answer neither calls nor heartbeats. A call may take longer as long
             as heartbeats are answered. Before the first answer, it may take FIRST_CONTACT times as long.
     """
 
-    def __init__(self, is_alive: Callable[[float], Awaitable[bool]], silence_seconds: float) -> None:
+    def __init__(
+        self, is_alive: Callable[[float], Awaitable[bool]], address: str, silence_seconds: float
+    ) -> None:
         self._is_alive = is_alive
+        self._address = address
         self._interval_seconds = silence_seconds / INTERVALS
         self._opened_at: float | None = None
         self._trying = False
@@ -67,7 +72,7 @@ class CircuitBreaker:
             return await self._while_alive(call)
         except OutcomeUnknown:
             self._open_unless_heard_since(answers)
-            raise ServiceUnavailable(Service.BUDGET, "no answer") from None
+            raise self._silent() from None
         except ServiceUnavailable:
             self._open_unless_heard_since(answers)
             raise
@@ -80,9 +85,12 @@ class CircuitBreaker:
         if self._opened_at is None:
             return False
         if self._trying or _now() < self._opened_at + REST_SECONDS:
-            raise ServiceUnavailable(Service.BUDGET, "it has just not answered")
+            raise self._silent()
         self._trying = True
         return True
+
+    def _silent(self) -> ServiceUnavailable:
+        return ServiceUnavailable(Service.BUDGET, silent(self._address))
 
     def _open_unless_heard_since(self, answers: int) -> None:
         if answers == self._answers:
@@ -115,7 +123,7 @@ class CircuitBreaker:
             if watching is None or not silent.expired():
                 raise
             watching.result()
-            raise ServiceUnavailable(Service.BUDGET, "it does not answer") from None
+            raise self._silent() from None
         finally:
             waiting.cancel()
             if watching is not None and not watching.done():

@@ -15,7 +15,7 @@ from pinot_connector.catalog import Catalog
 from pinot_connector.catalog_pages import whole_catalog
 from pinot_connector.channels import Timeouts, open_channel
 from pinot_connector.element_messages import cut, merged
-from pinot_connector.endpoints import Address
+from pinot_connector.endpoints import Address, named
 from pinot_connector.engines.base import EngineAnswer, ExpectedColumn, shown_columns
 from pinot_connector.errors import (
     GrisError,
@@ -64,6 +64,7 @@ class DpServiceClient:
         self._channel = open_channel(address, _RETRIED_BY_GRPC)
         self._stub: dp_pb2_grpc.DpServiceAsyncStub = dp_pb2_grpc.DpServiceStub(self._channel)  # type: ignore[assignment]
         self._timeout = timeouts.dp
+        self._address = named(address)
 
     async def translate(
         self, question: question_pb2.Question, data_version: str, dialect: str
@@ -151,14 +152,22 @@ class DpServiceClient:
                 call = method(iter(requests), timeout=self._timeout, metadata=metadata)
                 return [response async for response in call]
         except grpc.RpcError as error:
-            raise _translated(error) from None
+            raise self._translated(error) from None
 
     async def _call(self, call: Callable[..., Awaitable[_Response]], request: _Request) -> _Response:
         try:
             with telemetry.remote_call(request) as metadata:
                 return await call(request, timeout=self._timeout, metadata=metadata)
         except grpc.RpcError as error:
-            raise _translated(error) from None
+            raise self._translated(error) from None
+
+    def _translated(self, error: grpc.RpcError) -> GrisError:
+        translated = error_of_rpc(Service.DP, error, self._address)
+        if not (isinstance(translated, OutcomeUnknown) or was_never_sent(error)):
+            return translated
+        # dp_service changes nothing, so a lost answer leaves nothing unknown.
+        is_gone = isinstance(error, grpc.aio.AioRpcError) and error.code() is grpc.StatusCode.UNAVAILABLE
+        return (ServiceGone if is_gone else ServiceUnavailable)(Service.DP, no_answer(error, self._address))
 
 
 def _heard(response: _Heard, asked: question_pb2.Question | dp_pb2.GetCatalogRequest) -> _Heard:
@@ -207,15 +216,6 @@ def show_requests(header: dp_pb2.KeptHeader, rows: dp_pb2.KeptChunk) -> list[dp_
     requests[-1].end.row_count = count
     requests[-1].end.SetInParent()
     return requests
-
-
-def _translated(error: grpc.RpcError) -> GrisError:
-    translated = error_of_rpc(Service.DP, error)
-    if not (isinstance(translated, OutcomeUnknown) or was_never_sent(error)):
-        return translated
-    # dp_service changes nothing, so a lost answer leaves nothing unknown.
-    is_gone = isinstance(error, grpc.aio.AioRpcError) and error.code() is grpc.StatusCode.UNAVAILABLE
-    return (ServiceGone if is_gone else ServiceUnavailable)(Service.DP, no_answer(error))
 
 
 def _noise_requests(

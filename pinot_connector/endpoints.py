@@ -70,6 +70,16 @@ Address: TypeAlias = str | Endpoint
 """The address of a service: "host:port" in plain text, for a trusted network, or an `Endpoint`."""
 
 
+def named(address: Address) -> str:
+    """Returns the text of an address as errors show it."""
+    return address if isinstance(address, str) else address.address
+
+
+def silent(where: str, why: str = "") -> str:
+    """Returns what every error says of a service or an engine that does not answer, and why if that is known."""
+    return f"no answer at {where} ({why})" if why else f"no answer at {where}"
+
+
 class _Token(grpc.AuthMetadataPlugin):
     def __init__(self, token: Callable[[], str]) -> None:
         self._token = token

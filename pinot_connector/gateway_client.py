@@ -99,7 +99,9 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
         self._account = None if path is None else budget_pb2.Account(path=checked_texts("account", path))
         self.account = tuple(path or ())
         self._channel: grpc.aio.Channel | None = None
+        self._address = "this process"
         if isinstance(gateway, str | Endpoint):
+            self._address = gateway if isinstance(gateway, str) else f"gris://{gateway.address}"
             self._channel = open_channel(gateway, _RETRIED_BY_GRPC)
             gateway = app_pb2_grpc.PrivateQueryServiceStub(self._channel)
         self._stub: app_pb2_grpc.PrivateQueryServiceAsyncStub = gateway  # type: ignore[assignment]
@@ -163,7 +165,7 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
                     else:
                         chunks.append(response.chunk)
         except grpc.RpcError as error:
-            raise error_of_rpc(Service.GATEWAY, error) from None
+            raise error_of_rpc(Service.GATEWAY, error, self._address) from None
         if end is None:
             raise IntegrityError("the gateway stopped before the end of a result")
         return result_of(chunks, end)
@@ -305,10 +307,11 @@ class AsyncGatewayClient(ClientBase[Awaitable[PrivateResult]]):
             with telemetry.remote_call(request) as metadata:
                 return await call(request, timeout=CALL_SECONDS, metadata=metadata)
         except grpc.RpcError as error:
-            translated = error_of_rpc(Service.GATEWAY, error)
+            translated = error_of_rpc(Service.GATEWAY, error, self._address)
             # Only a question changes anything: after any other call, a lost answer leaves nothing unknown.
-            is_lost = isinstance(translated, OutcomeUnknown)
-            raise (ServiceUnavailable(Service.GATEWAY, no_answer(error)) if is_lost else translated) from None
+            if isinstance(translated, OutcomeUnknown):
+                translated = ServiceUnavailable(Service.GATEWAY, no_answer(error, self._address))
+            raise translated from None
 
 
 def gateway_address(url: str, credentials: Credentials = SYSTEM_TRUST) -> Endpoint:

@@ -18,6 +18,7 @@ from grpc_status import rpc_status
 
 from pinot_connector import proxies
 from pinot_connector.budgets import shortfall_of
+from pinot_connector.endpoints import silent
 from pinot_connector.errors import (
     AccountUnknown,
     BudgetExhausted,
@@ -110,7 +111,7 @@ class _Failure:
     details: tuple[any_pb2.Any, ...] = field(default=())
 
 
-def error_of_rpc(service: Service, error: grpc.RpcError) -> GrisError:
+def error_of_rpc(service: Service, error: grpc.RpcError, address: str) -> GrisError:
     """Returns the connector's error for a failed call.
 
     It repeats only what a service said on purpose: the text of a crash can hold anything.
@@ -118,6 +119,7 @@ def error_of_rpc(service: Service, error: grpc.RpcError) -> GrisError:
     Args:
         service: the service that was called.
         error: what gRPC raised.
+        address: where the service was looked for.
     """
     failure = _failure_of(service, error)
     known = _by_reason(service, failure)
@@ -127,14 +129,14 @@ def error_of_rpc(service: Service, error: grpc.RpcError) -> GrisError:
         return known
     if was_never_sent(error):
         kind = ServiceUntrusted if _is_untrusted(error) else ServiceUnavailable
-        return kind(service, no_answer(error))
+        return kind(service, no_answer(error, address))
     if failure.code in _LOST_ANSWERS:
-        return OutcomeUnknown(service, no_answer(error))
+        return OutcomeUnknown(service, no_answer(error, address))
     if failure.code is grpc.StatusCode.RESOURCE_EXHAUSTED:
         # gRPC itself uses this code for large messages and too many calls; a spent budget has a reason.
         return ServiceUnavailable(service, "overloaded, or a message was too large")
     if failure.code is grpc.StatusCode.UNIMPLEMENTED and not failure.reason:
-        return ServiceRefused(service, "another service answers", "")
+        return ServiceRefused(service, f"another service answers at {address}", "")
     said = f": {failure.text}" if (service, failure.reason) in _SAYS_WHO else ""
     return ServiceRefused(
         service, f"refused the request ({failure.reason or failure.code.name}){said}", failure.reason
@@ -158,19 +160,19 @@ def _is_untrusted(error: grpc.RpcError) -> bool:
     return any(part in said for part in _OF_TRUST)
 
 
-def no_answer(error: grpc.RpcError) -> str:
+def no_answer(error: grpc.RpcError, address: str) -> str:
     """Returns that there is no answer and, where gRPC says why no connection was made, what to look at."""
     if not isinstance(error, grpc.aio.AioRpcError):
-        return "no answer"
+        return silent(address)
     if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
-        return "no answer in time"
+        return silent(address, "not in time")
     if not was_never_sent(error):
-        return "no answer"
+        return silent(address)
     said = error.details() or ""
     meaning = next((meaning for part, meaning in _OF_CONNECTIONS.items() if part in said), "")
     # Through a proxy, what is said can be about the proxy.
     why = "; ".join(filter(None, (meaning, _through_a_proxy())))
-    return f"no answer ({why})" if why else "no answer"
+    return silent(address, why)
 
 
 def _through_a_proxy() -> str:

@@ -42,7 +42,7 @@ def administered(address: str, method: str, request: Any, *, seconds: float = CA
     if "request_id" in request.DESCRIPTOR.fields_by_name and not request.request_id:
         request.request_id = uuid.uuid4().hex
 
-    return _on_ledger(address, lambda admin: _called(getattr(admin, method), request, seconds))
+    return _on_ledger(address, lambda admin: _called(address, getattr(admin, method), request, seconds))
 
 
 def charges_of(address: str, request: admin_pb2.ListChargesRequest, most: int) -> list[admin_pb2.ChargeEntry]:
@@ -52,7 +52,7 @@ def charges_of(address: str, request: admin_pb2.ListChargesRequest, most: int) -
         found: list[admin_pb2.ChargeEntry] = []
         while len(found) < most:
             request.page_size = min(most - len(found), PAGE)
-            page = await _called(admin.ListCharges, request, READ_SECONDS)
+            page = await _called(address, admin.ListCharges, request, READ_SECONDS)
             if page.archived:
                 typer.echo("older entries may be in archives, and are not listed", err=True)
             found += page.charges
@@ -71,7 +71,9 @@ def budget_of(address: str, account: str) -> budget_pb2.GetBudgetResponse:
     async def asked() -> budget_pb2.GetBudgetResponse:
         async with open_channel(protected_address(address, *BUDGET)) as channel:
             stub: Any = budget_pb2_grpc.BudgetServiceStub(channel)
-            found: budget_pb2.GetBudgetResponse = await _called(stub.GetBudget, request, CALL_SECONDS)
+            found: budget_pb2.GetBudgetResponse = await _called(
+                address, stub.GetBudget, request, CALL_SECONDS
+            )
             return found
 
     return asyncio.run(asked())
@@ -89,14 +91,14 @@ def _on_ledger(address: str, work: Callable[[Any], Awaitable[_Response]]) -> _Re
     return asyncio.run(connected())
 
 
-async def _called(call: Callable[..., Any], request: object, seconds: float) -> Any:
-    with translated_errors(request):
+async def _called(address: str, call: Callable[..., Any], request: object, seconds: float) -> Any:
+    with translated_errors(request, address):
         return await call(request, timeout=seconds)
 
 
 @contextmanager
-def translated_errors(request: object) -> Iterator[None]:
-    """Raise the errors of `administered` for those of a call with a request."""
+def translated_errors(request: object, address: str) -> Iterator[None]:
+    """Raise the errors of `administered` for those of a call with a request to an address."""
     try:
         yield
     except grpc.aio.AioRpcError as error:
@@ -114,7 +116,7 @@ def translated_errors(request: object) -> Iterator[None]:
             raise GrisError(error.details() or "the ledger is damaged") from None
         if problem := _violation(error, request):
             raise typer.BadParameter(problem) from None
-        raise error_of_rpc(Service.BUDGET, error) from None
+        raise error_of_rpc(Service.BUDGET, error, address) from None
 
 
 def _violation(error: grpc.aio.AioRpcError, request: Any) -> str:

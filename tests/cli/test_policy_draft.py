@@ -529,7 +529,7 @@ def test_a_policy_is_compared_with_the_schemas_of_pinot(
         ((), "give --data [TABLE=]PATH, or --pinot URL with --table NAME"),
         (("--pinot", "http://127.0.0.1:1"), "--table NAME"),
         (("--data", "x", "--pinot", "http://127.0.0.1:1", "--table", "t"), "give --data"),
-        (("--pinot", "http://127.0.0.1:1", "--table", "t"), "Pinot's controller cannot be reached"),
+        (("--pinot", "http://127.0.0.1:1", "--table", "t"), "Pinot's controller: no answer at 127.0.0.1:1"),
         (("--pinot", "somewhere", "--table", "t"), "--pinot: expected a URL"),
     ],
 )

@@ -24,7 +24,7 @@ class _Ledger:
         self.ends = asyncio.Event()
         self.waited: list[float] = []
         self.calls = 0
-        self.circuit = CircuitBreaker(self._is_alive, SILENCE_SECONDS)
+        self.circuit = CircuitBreaker(self._is_alive, "ledger:1", SILENCE_SECONDS)
 
     async def ask(self) -> str:
         return await self.circuit.guarded(self._answer)
@@ -88,9 +88,9 @@ async def test_silence_opens_the_circuit_and_ends_the_call() -> None:
     ledger = _Ledger()
     ledger.lives = False
     ledger.silent.set()
-    with pytest.raises(ServiceUnavailable, match="does not answer"):
+    with pytest.raises(ServiceUnavailable, match="no answer at ledger:1"):
         await ledger.ask()
-    with pytest.raises(ServiceUnavailable, match="it has just not answered"):
+    with pytest.raises(ServiceUnavailable, match="no answer at ledger:1"):
         await ledger.ask()
     assert ledger.calls == 1
 
@@ -100,11 +100,11 @@ async def test_a_service_that_was_never_heard_may_take_longer_to_be_reached() ->
     ledger = _Ledger()
     ledger.lives = False
     ledger.silent.set()
-    with pytest.raises(ServiceUnavailable, match="does not answer"):
+    with pytest.raises(ServiceUnavailable, match="no answer at ledger:1"):
         await ledger.ask()
     first, ledger.waited = ledger.waited, []
     ledger.circuit.heard()
-    with pytest.raises(ServiceUnavailable, match="does not answer"):
+    with pytest.raises(ServiceUnavailable, match="no answer at ledger:1"):
         await ledger.ask()
     assert [FIRST_CONTACT * seconds for seconds in ledger.waited] == pytest.approx(first)
     assert FIRST_CONTACT > 1

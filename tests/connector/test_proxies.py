@@ -166,7 +166,7 @@ async def test_an_error_of_another_machine_names_the_variable_and_not_its_value(
         stub: Any = budget_pb2_grpc.BudgetServiceStub(channel)
         with pytest.raises(grpc.RpcError) as raised:
             await stub.GetBudget(pb.GetBudgetRequest(), timeout=10)
-    text = str(error_of_rpc(Service.BUDGET, raised.value))
+    text = str(error_of_rpc(Service.BUDGET, raised.value, "192.0.2.1:50052"))
     assert f"{variable} is set" in text
     assert "secret" not in text
 

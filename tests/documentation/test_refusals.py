@@ -123,7 +123,7 @@ def test_a_reason_becomes_the_error_that_the_table_has(reason: str) -> None:
         grpc.aio.Metadata(("grpc-status-details-bin", status.SerializeToString())),
         details=status.message,
     )
-    assert type(error_of_rpc(Service.BUDGET, error)).__name__ == quoted(TABLE[reason][-1])[0]
+    assert type(error_of_rpc(Service.BUDGET, error, "a:1")).__name__ == quoted(TABLE[reason][-1])[0]
 
 
 def test_only_what_administrators_call_becomes_no_error() -> None:

@@ -50,7 +50,7 @@ async def test_a_caller_learns_before_the_deadline_that_the_budget_is_held(gatew
     assert status.details[1].Unpack(retry)
     assert (info.domain, info.reason, info.metadata["unit"]) == ("gris.app", "BUDGET_HELD", "information")
     assert retry.retry_delay.ToMilliseconds() == 1000
-    translated = error_of_rpc(Service.GATEWAY, error)
+    translated = error_of_rpc(Service.GATEWAY, error, "a:1")
     assert isinstance(translated, BudgetHeld)
     assert "not exhausted" in str(translated)
 

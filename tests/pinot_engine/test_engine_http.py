@@ -280,7 +280,7 @@ def test_a_broker_that_talks_nonsense_is_refused(pinot: FakePinot, engine: Pinot
 def test_no_controller_means_no_answer(pinot: FakePinot, engine: PinotEngine) -> None:
     """Without a controller nobody knows what a whole answer is."""
     engine = PinotEngine(controller="http://127.0.0.1:1", broker=pinot.url)
-    with pytest.raises(EngineUnavailable, match="controller"):
+    with pytest.raises(EngineUnavailable, match=r"controller: no answer at 127\.0\.0\.1:1"):
         ask(engine)
     engine.close()
 
@@ -290,7 +290,7 @@ def test_no_broker_is_said_at_once(pinot: FakePinot) -> None:
     nowhere = "http://127.0.0.1:1"
     with (
         closing(PinotEngine(controller=pinot.url, broker=nowhere, timeout_seconds=60)) as engine,
-        pytest.raises(EngineGone, match="broker cannot be reached"),
+        pytest.raises(EngineGone, match=r"broker: no answer at 127\.0\.0\.1:1"),
     ):
         ask(engine)
 
@@ -316,7 +316,7 @@ def test_a_connection_that_breaks_at_a_question_fails_that_question_alone(
     pinot.keeps_connections = True
     assert ask(engine) == [5]
     pinot.ends = "instead of an answer"
-    with pytest.raises(EngineGone, match="broker cannot be reached") as raised:
+    with pytest.raises(EngineGone, match=r"broker: no answer at 127\.0\.0\.1:\d+") as raised:
         ask(engine)
     assert raised.value.__context__ is None
     assert len(set(pinot.asked_by)) == 1

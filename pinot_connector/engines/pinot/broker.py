@@ -17,6 +17,7 @@ from urllib.parse import SplitResult
 import httpx
 import pinotdb
 
+from pinot_connector.endpoints import silent
 from pinot_connector.engines.pinot.answer import lost_a_server
 from pinot_connector.engines.pinot.controller_http import CONNECT_SECONDS
 from pinot_connector.engines.pinot.table_names import path_of
@@ -28,7 +29,7 @@ logging.getLogger("pinotdb").setLevel(logging.INFO)
 SECOND_TRY_SECONDS = 0.1
 """How much time must be left for a query to be asked once more."""
 
-_LATE = "Pinot's broker did not answer in time"
+_LATE = "not in time"
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class Broker:
         if not lost_a_server(response):
             return response
         if deadline.seconds_left < SECOND_TRY_SECONDS:
-            raise EngineUnavailable(_LATE)
+            raise EngineUnavailable(self._silent(_LATE))
         return self._response(sql, deadline)
 
     def ask_once(self, sql: str, deadline: Deadline) -> Mapping[str, Any]:
@@ -106,11 +107,11 @@ class Broker:
             netloc=self._url.netloc.rpartition("@")[2],
             path=f"{self._url.path.rstrip('/')}/debug/timeBoundary/{path_of(table)}",
         )
-        problem = "Pinot's broker cannot be reached"
+        why = ""
         try:
             reply = self._http.get(url.geturl(), timeout=httpx.Timeout(seconds))
         except httpx.TimeoutException:
-            problem = _LATE
+            why = _LATE
         except httpx.HTTPError:
             pass
         else:
@@ -118,14 +119,14 @@ class Broker:
                 return None
             return _payload(reply.status_code, _json(reply))
         # Raised outside of `except`, so that no error of a library hangs on it.
-        raise EngineUnavailable(problem)
+        raise EngineUnavailable(self._silent(why))
 
     def _response(self, sql: str, deadline: Deadline) -> Mapping[str, Any]:
         seconds = deadline.seconds_left
         if seconds < 0.001:
-            raise EngineUnavailable(_LATE)
+            raise EngineUnavailable(self._silent(_LATE))
         cursor = self._cursor()
-        problem, is_gone = "Pinot's broker cannot be reached", False
+        why, is_gone = "", False
         try:
             cursor.execute(
                 # pinotdb formats the text: a `%%` in a literal would become `%` and ask something else.
@@ -138,7 +139,7 @@ class Broker:
                 timeout=httpx.Timeout(seconds, connect=min(CONNECT_SECONDS, seconds)),
             )
         except httpx.TimeoutException:
-            problem = _LATE
+            why = _LATE
         except httpx.TransportError:
             is_gone = True
         except Exception:  # noqa: S110
@@ -146,8 +147,11 @@ class Broker:
             pass
         received = cursor.raw_query_response
         if received is None:
-            raise (EngineGone if is_gone else EngineUnavailable)(problem)
+            raise (EngineGone if is_gone else EngineUnavailable)(self._silent(why))
         return _payload(received["status_code"], received["response"])
+
+    def _silent(self, why: str) -> str:
+        return f"Pinot's broker: {silent(self._url.netloc.rpartition('@')[2], why)}"
 
     def _cursor(self) -> pinotdb.db.Cursor:
         """Returns a new cursor on the shared client.

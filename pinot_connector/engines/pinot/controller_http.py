@@ -15,6 +15,7 @@ from urllib.parse import SplitResult
 
 import httpcore
 
+from pinot_connector.endpoints import silent
 from pinot_connector.errors import EngineGone, EngineRefused, EngineUnavailable
 
 CONNECT_SECONDS = 5.0
@@ -139,11 +140,11 @@ class ControllerHttp:
     def _get(
         self, url: httpcore.URL, headers: Mapping[str, str], timeouts: Mapping[str, Any], name: str
     ) -> Reply:
-        kind, problem = EngineUnavailable, "cannot be reached"
+        kind, why = EngineUnavailable, ""
         try:
             response = self._pool.request("GET", url, headers=[*headers.items()], extensions={**timeouts})
         except httpcore.TimeoutException:
-            problem = "did not answer in time"
+            why = "not in time"
         except (httpcore.NetworkError, OSError):
             kind = EngineGone
         except (httpcore.ProtocolError, ValueError):
@@ -153,4 +154,4 @@ class ControllerHttp:
                 raise EngineRefused(f"{name} does not accept our credentials")
             return Reply(response.status, response.content)
         # Raised outside of `except`: the other errors hold the request, and would be attached as the context.
-        raise kind(f"{name} {problem}")
+        raise kind(f"{name}: {silent(headers['Host'], why)}")
