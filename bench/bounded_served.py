@@ -37,7 +37,6 @@ from pinot_connector.results import PrivateResult
 
 HEADER = "epsilon_per: 0.15\ndelta: 1e-11\ncount_noise: gaussian\ntables:\n"
 BUDGET = """
-create_at_first_use: true
 accounts:
   - path: [bench]
     limit: {information: 1000000000, calls: 1000000}

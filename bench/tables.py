@@ -9,7 +9,6 @@ from examples.load import TABLES
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 BUDGET = """
-create_at_first_use: true
 accounts:
   - path: [bench]
     limit: {information: 1000000000000, calls: 1000000000000}

@@ -30,7 +30,6 @@ COLUMN = "article_id"
 QUESTION = structured_question(COFACTS, COLUMN, k=50)
 DATA_VERSION = "2019-04-14"
 BUDGET = """
-create_at_first_use: true
 accounts:
   - path: [demo]
     limit: {information: 1000000000000, calls: 1000000000000}

@@ -46,7 +46,6 @@ tables:
       article_id: {{type: string, group_by: true}}
 """
 BUDGET = """
-create_at_first_use: true
 accounts:
   - path: [demo]
     limit: {information: 1000000000000, calls: 1000000000000}

@@ -47,7 +47,6 @@ PLENTY = 10**15
 # An ordinary client has one.
 CROWD_CONNECTIONS = (1, 8)
 CONFIGURATION = f"""
-create_at_first_use: true
 accounts:
   - {{path: [{ROOT}], limit: {{information: {PLENTY}, calls: {PLENTY}}}}}
   - {{path: [{ROOT}, "*"], limit: {{information: {PLENTY}, calls: {PLENTY}}}}}

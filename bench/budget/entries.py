@@ -76,7 +76,7 @@ async def _target(folder: Path, entries: int) -> AsyncIterator[Target]:
     lines = [
         f"  - {{path: {each.format(number)}, {LIMIT}}}" for number in range(entries // 3) for each in PATHS
     ]
-    path.write_text("\n".join(("create_at_first_use: true", "accounts:", *lines)))
+    path.write_text("\n".join(("accounts:", *lines)))
     settings = LiveSettings(load_settings(path))
     async with AsyncExitStack() as stack:
         store = await open_store(f"sqlite:{folder}/{entries}.db", allow_volatile=False)

@@ -1,6 +1,5 @@
 """The configuration of the ledger, `budget.yaml`.
 
-    create_at_first_use: true           # default false
     expired_reservations: return        # or forfeit
     shared_levels: actual               # or worst_case: levels above an account count what was reserved for a charge
     allow_volatile: false               # true: accept a store that forgets charges when it dies, for tests
@@ -19,9 +18,8 @@
         zone: Europe/Berlin             # an IANA name; default UTC
 
 Each entry limits one level: a `path` matches paths of its own length, `*` stands for any one segment, and the first
-entry that matches counts. An account exists if an entry matches its full path; an entry with a `*` makes accounts only
-if `create_at_first_use` is true, and otherwise only limits levels of accounts that are written out. Accounts that are
-created at first use need a limit above them: see `endless_patterns`.
+entry that matches counts. An account exists if an entry matches its full path. An entry with a `*` needs a limit above
+it: see `endless_patterns`.
 """
 
 from __future__ import annotations
@@ -62,7 +60,7 @@ MOST_FAULTS = 20
 # Levels above accounts; a few megabytes.
 KEPT_LEVELS = 10_000
 BOUNDED = (
-    'with create_at_first_use a level above the first "*" that has a limit of its own with mode: enforce, since every '
+    'a level above the first "*" that has a limit of its own with mode: enforce, since every '
     "new name is a new budget"
 )
 
@@ -161,7 +159,6 @@ class Configuration(Strict):
     """A valid `budget.yaml`."""
 
     accounts: list[AccountEntry] = Field(min_length=1)
-    create_at_first_use: bool = False
     expired_reservations: Literal["return", "forfeit"] = "return"
     shared_levels: Literal["actual", "worst_case"] = "actual"
     allow_volatile: bool = False
@@ -295,7 +292,7 @@ class Configuration(Strict):
     def _require_made(self, account: Account) -> None:
         if self.is_written_out(account):
             return
-        makers = self._matching(account) if self.create_at_first_use else []
+        makers = self._matching(account)
         if not makers:
             raise AccountUnknownError
         unseen = [first_ignorable(each.names_in(account)) for each in makers]
@@ -322,7 +319,7 @@ class Configuration(Strict):
 
     @cached_property
     def _endless(self) -> EndlessPatterns:
-        return EndlessPatterns(self.accounts if self.create_at_first_use else ())
+        return EndlessPatterns(self.accounts)
 
 
 def load_configuration(path: Path) -> Configuration:

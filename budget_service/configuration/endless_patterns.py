@@ -1,6 +1,6 @@
 """Finds the entries of `budget.yaml` that allow any number of accounts, and so an unlimited budget.
 
-An entry with a `*` that creates accounts at first use gives each new name its own limit. A caller that chooses names
+An entry with a `*` gives each new name its own limit. A caller that chooses names
 never runs out of budget, unless a level above the first `*`, which all those accounts share, has an enforced limit.
 Where all limits of new names are in mode track, nothing is refused anyway.
 """

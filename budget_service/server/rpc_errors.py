@@ -238,7 +238,7 @@ def statements_archived() -> Status:
 
 
 def accounts_without_end(pattern: str) -> Status:
-    """Report that a change would leave accounts that are created at first use without a shared bound."""
+    """Report that a change would leave accounts that a wildcard creates without a shared bound."""
     message = (
         f"the configuration makes accounts {pattern} at first use: a level above them needs a limit in mode enforce, "
         "since every new name is a new budget"

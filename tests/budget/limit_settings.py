@@ -7,7 +7,6 @@ from budget_service.server.settings import LiveSettings, Settings
 
 CONFIGURATION = Configuration.model_validate(
     {
-        "create_at_first_use": True,
         "accounts": [{"path": ["acme", "ann"], "limit": {"information": 10, "calls": 5}}],
     }
 )

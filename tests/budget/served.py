@@ -20,7 +20,6 @@ Stub: TypeAlias = "budget_pb2_grpc.BudgetServiceAsyncStub"
 
 CONFIGURATION = Configuration.model_validate(
     {
-        "create_at_first_use": True,
         "accounts": [
             {"path": ["acme"], "limit": {"information": 15, "calls": 9}, "window": "never"},
             {"path": ["acme", "*"], "limit": {"information": 10, "calls": 5}},

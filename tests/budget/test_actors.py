@@ -94,7 +94,6 @@ def configured(**administration: bool) -> LiveSettings:
     """Return settings with what administrators have to say."""
     limits = {"limit": {"information": 100, "calls": 100}}
     content = {
-        "create_at_first_use": True,
         "accounts": [{"path": ["acme"], **limits}, {"path": ["acme", "*"], **limits}],
         "administration": administration,
     }

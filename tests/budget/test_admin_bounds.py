@@ -24,13 +24,11 @@ TRACKED = pb.Limit(information=7, calls=3, mode=budget_pb2.MODE_TRACK, period=pb
 
 
 def settings(*, makes: bool = True) -> LiveSettings:
-    """Return a configuration in which two levels bound the guests, and one the analysts."""
+    """Return a configuration in which two levels bound the guests, and one the analysts, if wildcards make them."""
     bound = {"information": 90, "calls": 9}
     paths = (["acme"], ["acme", "*"], ["acme", "guests"], ["acme", "guests", "*"])
-    entries = [{"path": path, "limit": bound} for path in paths]
-    return LiveSettings(
-        Settings(Configuration.model_validate({"create_at_first_use": makes, "accounts": entries}))
-    )
+    entries = [{"path": path, "limit": bound} for path in paths if makes or "*" not in path]
+    return LiveSettings(Settings(Configuration.model_validate({"accounts": entries})))
 
 
 @asynccontextmanager
@@ -66,7 +64,7 @@ async def test_the_level_that_bounds_a_pattern_keeps_refusing(any_store: Store) 
         assert {"acme/guests", "acme/ann"} == {level.text for level in stored}
 
 
-async def test_without_accounts_at_first_use_any_level_may_only_record(any_store: Store) -> None:
+async def test_without_wildcards_any_level_may_only_record(any_store: Store) -> None:
     """Nobody chooses names there."""
     async with admin_on(any_store, settings(makes=False)) as admin:
         assert (await admin.SetLimits(setting("a", acme=TRACKED))).version > 0

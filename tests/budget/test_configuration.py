@@ -57,7 +57,7 @@ def test_levels_without_a_limit_lie_between_those_that_have_one(tmp_path: Path) 
     """However many accounts share them, each has the limits of its own path."""
     paths = ("['*']", "[acme, labs, '*']", "['*', '*', '*', '*']")
     tracked = [entry(path, "    mode: track\n") for path in paths]
-    found = load(tmp_path, "create_at_first_use: true\naccounts:\n" + "".join(tracked))
+    found = load(tmp_path, "accounts:\n" + "".join(tracked))
     wanted = {
         ("acme", "labs", "ann", "x"): [1, 3, 4],
         ("acme", "labs", "bob", "x"): [1, 3, 4],
@@ -86,18 +86,14 @@ def test_a_window_may_slide(tmp_path: Path) -> None:
     assert WindowRule(Period.SLIDING, "Asia/Tokyo", 400) == found[0].limit.window
 
 
-def test_wildcards_make_accounts_only_if_told(tmp_path: Path) -> None:
-    """Without creation at first use they limit only the levels of accounts that are written out."""
-    text = "accounts:\n" + "".join(
-        entry(path, "    mode: track\n") for path in ("['*']", "[acme, ann]", "[acme, '*']")
-    )
-    strict = load(tmp_path, text)
-    assert [each.level.depth for each in strict.limits_of(account("acme", "ann"), {})] == [1, 2]
-    for path in (("acme",), ("acme", "bob")):
+def test_wildcards_make_accounts(tmp_path: Path) -> None:
+    """Each path that an entry matches in full; the limits of all its levels count."""
+    found = load(tmp_path, "accounts:\n" + entry("[acme]") + entry("[acme, ann]") + entry("[acme, '*']"))
+    for name in ("ann", "bob"):
+        assert [each.level.depth for each in found.limits_of(account("acme", name), {})] == [1, 2]
+    for path in (("other",), ("acme", "bob", "dev")):
         with pytest.raises(AccountUnknownError):
-            strict.limits_of(Account(path), {})
-    open_ = load(tmp_path, "create_at_first_use: true\n" + text)
-    assert [each.level.depth for each in open_.limits_of(account("acme", "bob"), {})] == [1, 2]
+            found.limits_of(Account(path), {})
 
 
 @pytest.mark.parametrize("hidden", ["\ufe0f", "\u3164", "\u034f", "\uffa0", "\u115f", "\U000e0100"])
@@ -105,7 +101,7 @@ def test_no_wildcard_makes_an_account_whose_name_looks_like_another(tmp_path: Pa
     """An account that is written out, or has a stored limit, goes on; so does what is below it."""
     name = f"ann{hidden}"
     bound = entry("[acme]") + entry("[acme, '*']")
-    wildcards = load(tmp_path, "create_at_first_use: true\naccounts:\n" + bound + entry("[acme, '*', dev]"))
+    wildcards = load(tmp_path, "accounts:\n" + bound + entry("[acme, '*', dev]"))
     assert wildcards.limits_of(account("acme", "ann"), {})
     for path, index in ((("acme", name), 1), (("acme", name, "dev"), 1)):
         with pytest.raises(InvisibleNameError) as error:
@@ -116,7 +112,7 @@ def test_no_wildcard_makes_an_account_whose_name_looks_like_another(tmp_path: Pa
     stored = account("acme", name)
     assert [each.level.depth for each in wildcards.limits_of(stored, {stored: limit})] == [1, 2]
     written = entry(f'[acme, "{name}"]') + entry(f'[acme, "{name}", "*"]')
-    named = load(tmp_path, "create_at_first_use: true\naccounts:\n" + bound + written)
+    named = load(tmp_path, "accounts:\n" + bound + written)
     assert [each.level.depth for each in named.limits_of(stored, {})] == [1, 2]
     assert named.limits_of(account("acme", name, "dev"), {})
 
@@ -187,7 +183,6 @@ def test_no_wildcard_makes_an_account_whose_name_looks_like_another(tmp_path: Pa
             "line 3: explicit tags are not allowed",
         ),
         ("accounts:\n" + entry("[a]") + "expired_reservations: keep", "expired_reservations"),
-        ("accounts:\n" + entry("[a]") + "create_at_first_use: 'yes'", "create_at_first_use"),
         ("accounts:\n" + entry("[a]") + "charge_tickets: {}", "charge_tickets.key_file"),
         ("accounts: [", "budget.yaml"),
         (
@@ -223,7 +218,6 @@ def test_a_wrong_configuration_is_refused_in_one_line_that_names_the_field(
         assert content not in reported
 
 
-FIRST_USE = "create_at_first_use: true\n"
 TRACKED = "    mode: track\n"
 
 
@@ -252,11 +246,9 @@ def test_accounts_without_end_need_a_limit_above_them_all(
     """Where any name makes an account, callers who choose names would never run out of budget."""
     text = "accounts:\n" + "".join(entries)
     with pytest.raises(ConfigurationError, match=rf"accounts\.{index}\.path.*enforce") as error:
-        load(tmp_path, FIRST_USE + text)
+        load(tmp_path, text)
     assert f"accounts.{index}.path" in [fault.field for fault in error.value.faults]
     assert all("acme" not in fault.expected for fault in error.value.faults)
-    # Wildcards that make no accounts only limit those that are written out.
-    load(tmp_path, text)
 
 
 @pytest.mark.parametrize(
@@ -272,11 +264,9 @@ def test_accounts_without_end_need_a_limit_above_them_all(
         (entry("[acme, '*', '*']", TRACKED), entry("[acme, ann]")),
     ],
 )
-def test_accounts_that_a_limit_above_bounds_may_be_made_at_first_use(
-    tmp_path: Path, entries: tuple[str, ...]
-) -> None:
+def test_accounts_that_a_limit_above_bounds_may_be_made(tmp_path: Path, entries: tuple[str, ...]) -> None:
     """However many there are, together they spend no more than the limit above them."""
-    assert load(tmp_path, FIRST_USE + "accounts:\n" + "".join(entries)).create_at_first_use
+    assert len(load(tmp_path, "accounts:\n" + "".join(entries)).accounts) == len(entries)
 
 
 @pytest.mark.parametrize(
@@ -388,19 +378,18 @@ def test_ten_times_as_many_entries_take_ten_times_the_comparisons_to_check(mode:
     """Each path once, and each pattern a level that bounds it."""
 
     def checked(roots: int) -> int:
-        document = {"create_at_first_use": True, "accounts": many_entries(roots, mode)}
+        document = {"accounts": many_entries(roots, mode)}
         return comparisons_of(lambda: Configuration.model_validate(document))
 
     few, many = checked(20), checked(200)
     assert 0 < many < 15 * few
 
 
-@pytest.mark.parametrize("makes", [False, True])
-def test_a_request_takes_as_many_comparisons_with_ten_times_as_many_entries(makes: bool) -> None:
+def test_a_request_takes_as_many_comparisons_with_ten_times_as_many_entries() -> None:
     """Whatever is looked up: the limits of an account, a level to be closed, a limit that is changed."""
 
     def asked(roots: int) -> list[int]:
-        document = {"create_at_first_use": makes, "accounts": many_entries(roots, "enforce")}
+        document = {"accounts": many_entries(roots, "enforce")}
         configuration = Configuration.model_validate(document)
         last = Account(tuple(counted([f"c{roots - 1}", "*", "*"])))
         named, unknown = Account((last.root, "ann", "x")), account("nobody", "ann")

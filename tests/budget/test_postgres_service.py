@@ -26,7 +26,6 @@ from tests.support.redis_server import free_port
 
 # One company of which a single unit is left once ninety-nine were charged.
 ONE_LEFT = """
-create_at_first_use: true
 accounts:
   - path: [acme]
     limit: {information: 100, calls: 1000}

@@ -42,7 +42,6 @@ from tests.support.rings import needs
 
 CONFIGURATION = Configuration.model_validate(
     {
-        "create_at_first_use": True,
         "accounts": [
             {"path": ["acme"], "limit": {"information": 10_000, "calls": 5000}},
             {"path": ["acme", "*"], "limit": {"information": 10, "calls": 5}},

@@ -36,7 +36,6 @@ from tests.support.budget_samples import (
 
 CONFIGURATION = Configuration.model_validate(
     {
-        "create_at_first_use": True,
         "accounts": [
             {"path": ["acme"], "limit": {"information": 30, "calls": 9}},
             {

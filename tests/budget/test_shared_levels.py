@@ -43,7 +43,7 @@ ACCOUNTS: list[dict[str, Any]] = [
     {"path": ["acme"], "limit": {"information": 1000, "calls": 500}},
     {"path": ["acme", "*"], "limit": {"information": 100, "calls": 50}},
 ]
-ACTUAL = Configuration.model_validate({"create_at_first_use": True, "accounts": ACCOUNTS})
+ACTUAL = Configuration.model_validate({"accounts": ACCOUNTS})
 WORST = ACTUAL.model_copy(update={"shared_levels": "worst_case"})
 BOTH = levels(ANALYST, own=limit(100, 50), above=limit(1000, 500))
 OTHERS = levels(COLLEAGUE, own=limit(100, 50), above=limit(1000, 500))

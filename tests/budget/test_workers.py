@@ -22,7 +22,6 @@ from tests.support.worker_connections import CONNECTIONS, connections
 
 WORKERS = ("--workers", "2")
 ONE_UNIT = """
-create_at_first_use: true
 accounts:
   - path: [acme]
     limit: {information: 1000000000000, calls: 1000000000000}

@@ -41,7 +41,6 @@ ANSWERS_BEFORE_A_KILL = 40
 SILENCE_SECONDS = 180.0
 PAUSE_SECONDS = 0.2
 BUDGET = """
-create_at_first_use: true
 accounts:
   - path: [stream]
     limit: {information: 1000000000000, calls: 1000000000000}

@@ -36,7 +36,6 @@ tables:
       day: {type: date, group_by: true}
 """
 BUDGET = """
-create_at_first_use: true
 accounts:
   - path: [domains, poor]
     limit: {information: 35, calls: 1000}

@@ -28,7 +28,6 @@ NOTHING_PUBLISHED = HEADER + (
     "{one: {type: string, group_by: true, delta: 1}}}}\n"
 )
 BUDGET = """
-create_at_first_use: true
 charge_tickets: {key_file: TICKET_KEY}
 accounts:
   - path: [acme]

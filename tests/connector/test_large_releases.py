@@ -53,7 +53,6 @@ tables:
       element: {{type: int64, group_by: true, domain: [{", ".join(map(str, range(COUNTED)))}]}}
 """
 BUDGET = """
-create_at_first_use: true
 accounts:
   - path: [t]
     limit: {information: 1000000000, calls: 1000000}

@@ -33,7 +33,6 @@ tables:
       element: {type: string, group_by: true, delta: 1, filter: [in, not_in]}
 """
 BUDGET = """
-create_at_first_use: true
 accounts:
   - path: [mark-account]
     limit: {information: 40, calls: 1}

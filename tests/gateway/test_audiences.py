@@ -58,7 +58,6 @@ audiences:
   germany: {tables: {ads: {where: {country: DE}}}}
 """
 BUDGET = """
-create_at_first_use: true
 accounts:
   - path: [t]
     limit: {information: 1000000000, calls: 1000000}

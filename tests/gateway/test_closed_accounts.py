@@ -42,7 +42,6 @@ ASKS = replace(SHORT, account_open=0)
 ASK = app_pb2.AskRequest(question=TOP, request_id="mine")
 ALL_OF_APP = Configuration.model_validate(
     {
-        "create_at_first_use": True,
         "accounts": [
             {"path": ["app"], "limit": {"information": 1000, "calls": 100}},
             {"path": ["app", "*"], "limit": {"information": 500, "calls": 50}},

@@ -40,7 +40,6 @@ tables:
       kind: {type: string, filter: [in, not_in]}
 """
 BUDGET = """
-create_at_first_use: true
 accounts:
   - path: [markeraccount]
     limit: {information: 1000000000000, calls: 1000000000000}

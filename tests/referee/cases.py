@@ -30,7 +30,6 @@ QUESTIONS = Path(__file__).parent / "questions.json"
 TEXTS = "texts"
 _KEY = "72656665" * 8
 _BUDGET = """
-create_at_first_use: true
 accounts:
   - path: [acme]
     limit: {information: 1000000000000, calls: 1000000000}

@@ -18,7 +18,6 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 CONFIGURATION = """
-create_at_first_use: true
 accounts:
   - path: [acme]
     limit: {information: 2000000000000, calls: 2000000000000}

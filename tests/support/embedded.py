@@ -9,7 +9,6 @@ from pinot_connector import Timeouts
 from pinot_connector.embedded import EmbeddedServices
 
 PLENTY = """
-create_at_first_use: true
 accounts:
   - path: [t]
     limit: {information: 1000000000, calls: 1000000}

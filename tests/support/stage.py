@@ -81,7 +81,6 @@ tables:
       name: {type: string, group_by: true, delta: 1}
 """
 BUDGET = """
-create_at_first_use: true
 accounts:
   - path: [acme]
     limit: {information: 1000000, calls: 100000}

@@ -52,7 +52,6 @@ tables:
       {{bound: in_query, delta_0: 8, units: 10, names: {{delta_1: 4, share: 1/3, max_names: 20}}}}{_TABLE}
 """
 BUDGET = """
-create_at_first_use: true
 accounts:
   - path: [t]
     limit: {information: 1000000000, calls: 1000000}

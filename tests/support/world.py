@@ -79,7 +79,6 @@ tables:
 """
 
 BUDGET = """
-create_at_first_use: true
 accounts:
   - path: [t]
     limit: {information: 1000000000000, calls: 1000000000000}

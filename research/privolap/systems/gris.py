@@ -139,7 +139,7 @@ class Gris(System):
 def _accounts(information: int, calls: int) -> str:
     """Return as many accounts as are opened, each with the whole budget."""
     return (
-        "create_at_first_use: true\naccounts:\n"
+        "accounts:\n"
         f"  - {{path: [privolap], limit: {{information: {1000 * information}, calls: {1000 * calls}}}}}\n"
         f'  - {{path: [privolap, "*"], limit: {{information: {information}, calls: {calls}}}}}\n'
     )

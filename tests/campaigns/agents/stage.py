@@ -50,7 +50,6 @@ _COLUMNS = """
       cell: {type: string, group_by: true, filter: [in, not_in], domain: [target, rest], delta: 1}
 """
 _BUDGET = """
-create_at_first_use: true
 accounts:
   - path: [acme]
     limit: {information: 1000000, calls: 100000}

@@ -88,7 +88,6 @@ BOUNDED_POLICY = (
     f"  {WITH}{SUMMED}:{_SUMMED_COLUMNS}  {WITHOUT}{SUMMED}:{_SUMMED_COLUMNS}"
 )
 BUDGET = """
-create_at_first_use: true
 accounts:
   - path: [audit]
     limit: {information: 1000000000000, calls: 1000000000000}

@@ -14,7 +14,6 @@ ANALYST = Amount(40, 5)
 ONE_UNIT = Amount(3, 1)
 
 _CONFIGURATION = """
-create_at_first_use: true
 expired_reservations: forfeit
 shared_levels: {shared_levels}
 accounts:

@@ -27,7 +27,6 @@ VERSION_SECONDS = 0.2
 
 ROOMY, SHARED, TIGHT = "roomy", "shared", "tight"
 BUDGET = f"""
-create_at_first_use: true
 accounts:
   - {{path: [{ROOMY}], limit: {{information: 1000000000, calls: 1000000000}}, window: never}}
   - {{path: [{ROOMY}, "*"], limit: {{information: 1000000000, calls: 1000000000}}, window: never}}

@@ -17,7 +17,6 @@ from tests.support.world import POLICY, free_port, write_small
 
 # Two roots, for each counts in one currency.
 LIMITS = """
-create_at_first_use: true
 accounts:
   - {path: [asking], limit: {information: 1000000000000, calls: 1000000000000}}
   - {path: [calling], limit: {information: 1000000000000, calls: 1000000000000}}

@@ -28,7 +28,6 @@ USER = "bea"
 PASSWORD = "of this check alone"  # noqa: S105 - of a Superset that lives for minutes, on this machine
 
 BUDGET = """
-create_at_first_use: true
 accounts:
   - path: [bi]
     limit: {information: 100000, calls: 1000}

@@ -68,7 +68,6 @@ _PAIRS = [("acme", "a"), ("acme", "acmecorp"), ("acm_", "acme'"), ("k", "é"), (
 _CLERKS = ["acme", "acmecorp", "a", "'", "%", "é", "t1"]
 AUDIENCE, SEED = "gris-gateway", 1
 _BUDGET = {
-    "create_at_first_use": True,
     "accounts": [
         {"path": [root, *["*"] * depth], "limit": {"information": 10**12, "calls": 10**9}, "window": "never"}
         for root in ("t", "alone")

@@ -44,7 +44,6 @@ tables:
       day: {type: date, group_by: true, filter: [in, not_in, range]}
 """
 _BUDGET = """
-create_at_first_use: true
 accounts:
   - path: [wires]
     limit: {information: 1000000000, calls: 100000000}
