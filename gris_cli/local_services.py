@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import threading
@@ -22,7 +23,6 @@ DP_PORT, BUDGET_PORT, ADMIN_PORT = 50051, 50052, 50053
 GATEWAY_PORT = 50054
 FACE_PORTS = {"mcp": 50055, "page": 50056, "broker": 50057, "postgres": 50058}
 """Those of what a gateway serves beside gRPC, by the keys of its configuration."""
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def embedded(files: ServiceFiles, directory: Path, ports: Ports) -> EmbeddedServices:
@@ -39,12 +39,27 @@ def embedded(files: ServiceFiles, directory: Path, ports: Ports) -> EmbeddedServ
 
 def stop_event() -> threading.Event:
     """Return what Ctrl-C, SIGTERM and the end of the terminal set from here on."""
-    stopped = threading.Event()
-    for number in ENDING:
-        # What `nohup` starts outlives its terminal.
-        if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, lambda *_: stopped.set())
+    stopped, had_terminal = threading.Event(), _has_terminal()
+
+    def hung_up(*_: object) -> None:
+        # Sent by anything else, as to have files read again, it does nothing: these are read when they change.
+        if had_terminal and not _has_terminal():
+            stopped.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopped.set())
+    # What `nohup` starts outlives its terminal.
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, hung_up)
     return stopped
+
+
+def _has_terminal() -> bool:
+    try:
+        os.close(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
 
 
 def until_stopped(stopped: threading.Event, ensure_running: Callable[[], None]) -> None:

@@ -11,7 +11,6 @@ import argparse
 import asyncio
 import json
 import logging
-import signal
 import sys
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from gris_serving import logs
 from gris_serving.documents import read_document
 from gris_serving.garbage_collection import spared_collector
 from gris_serving.options import OperatingError, add_operating_options, operating_of
-from gris_serving.parents import stop_with_parent
+from gris_serving.parents import stop_event, stop_with_parent
 from gris_serving.reloading_files import SecurityError
 from gris_serving.telemetry import Telemetry, start_telemetry
 from pinot_connector.errors import GrisError
@@ -62,9 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
 async def _run(
     gateway: Gateway, process_telemetry: Telemetry, drain_seconds: float, *, with_stdin: bool
 ) -> None:
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    stop = stop_event()
     if with_stdin:
         stop_with_parent(stop.set)
     async with gateway.serving(process_telemetry, drain_seconds) as address:

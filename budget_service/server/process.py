@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import signal
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
@@ -54,7 +53,7 @@ from gris_serving import health, logs
 from gris_serving.garbage_collection import spared_collector
 from gris_serving.key_files import KeyFileError
 from gris_serving.options import OperatingError, operating_of
-from gris_serving.parents import stop_with_parent
+from gris_serving.parents import stop_event, stop_with_parent
 from gris_serving.reloading_files import SecurityError
 from gris_serving.security import Security, SecurityOptions
 from gris_serving.telemetry import Telemetry, start_telemetry, start_worker_telemetry
@@ -184,7 +183,7 @@ async def _renew_mark(options: argparse.Namespace, address: str, configuration: 
 async def _run(
     options: argparse.Namespace, settings: LiveSettings, security: Security, address: str, seen: Telemetry
 ) -> None:
-    stop = _stop_event()
+    stop = stop_event()
     if options.worker or options.stop_with_stdin:
         stop_with_parent(stop.set)
     deferred = DeferredStore()
@@ -376,20 +375,13 @@ async def _supervise(
     def ready(addresses: Mapping[str, str]) -> None:
         _say_ready({**addresses, **started})
 
-    return await supervise(arguments, wanted, options.workers, _stop_event(), ready, environment=environment)
+    return await supervise(arguments, wanted, options.workers, stop_event(), ready, environment=environment)
 
 
 def _say_ready(addresses: Mapping[str, str]) -> None:
     # Callers that start this process rely on this line, and only this one, on stdout.
     sys.stdout.write(json.dumps({"service": "budget_service", **addresses}) + "\n")
     sys.stdout.flush()
-
-
-def _stop_event() -> asyncio.Event:
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    return stop
 
 
 def _fail(error: Exception, code: int) -> int:

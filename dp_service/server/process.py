@@ -7,7 +7,6 @@ import asyncio
 import json
 import logging
 import os
-import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -42,7 +41,7 @@ from gris_serving.options import (
     address_option,
     operating_of,
 )
-from gris_serving.parents import stop_with_parent
+from gris_serving.parents import stop_event, stop_with_parent
 from gris_serving.reloading_files import SecurityError
 from gris_serving.security import Security, SecurityOptions, add_security_options
 from gris_serving.slow_callers import handshake_options
@@ -178,6 +177,9 @@ async def serve(
         security: TLS, authentication and roles.
         telemetry: Metrics, traces and logs.
     """
+    stopped = stop_event()
+    if options.stop_with_stdin:
+        stop_with_parent(stopped.set)
     drain_seconds = options.operating.drain_seconds
     server = _new_server(security, telemetry, drain_seconds)
     dp_pb2_grpc.add_DpServiceServicer_to_server(
@@ -204,7 +206,7 @@ async def serve(
             addresses["health_address"] = await others.enter_async_context(alone)
         others.enter_context(spared_collector())
         _announce(options.listen, port, keys, policy_id, addresses)
-        await _stop_signal(with_stdin=options.stop_with_stdin)
+        await stopped.wait()
         telemetry.instrumentation.report("server", serving=False)
         await drain_and_stop(
             server, health_servicer, names, drain_seconds=drain_seconds, grace_seconds=GRACE_SECONDS
@@ -275,16 +277,6 @@ def _announce(listen: str, port: int, keys: KeySet, policy_id: str, addresses: M
         **addresses,
     }
     print(json.dumps(ready), flush=True)
-
-
-async def _stop_signal(*, with_stdin: bool) -> None:
-    stopped = asyncio.Event()
-    if with_stdin:
-        stop_with_parent(stopped.set)
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopped.set)
-    await stopped.wait()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -108,6 +109,22 @@ def test_the_next_start_has_the_same_identity_and_a_killed_one_leaves_nothing_ru
     ports = [int(url.split(":")[2].partition("/")[0]) for url in urls]
     ports += [int(again[name].rpartition(":")[2]) for name in ("dp", "budget", "admin")]
     _wait_until(lambda: not any(map(_listens, ports)))
+
+
+def test_a_hangup_that_another_program_sends_ends_nothing(tmp_path: Path, starts_processes: None) -> None:
+    """Neither `gris serve` nor the services and the gateway that it runs."""
+    command = [*GRIS, "serve", "--gateway", *PORTS, "--json"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, cwd=tmp_path, start_new_session=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            said = json.loads(process.stdout.readline())
+            os.killpg(process.pid, signal.SIGHUP)
+            assert asked_in_a_shell(said)["rows"]
+        finally:
+            process.terminate()
+        assert process.wait(30) == 0
 
 
 @pytest.mark.parametrize("name", ["gateway", "mcp", "page"])
