@@ -83,7 +83,7 @@ check: $(VENV)/.dev node_modules/.bin/buf ## lint, types, import rules, protos, 
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest tests/test_limits.py
+	$(BIN)/python -m pytest tests/test_limits.py tests/test_extras.py
 	cd protos && ../node_modules/.bin/buf lint
 # Nothing that clients of a release are built on may be taken away; before the first one there is nothing to compare with.
 	@test -z "$(AGAINST)" || (cd protos && set -x && ../node_modules/.bin/buf breaking --against "$$(git rev-parse --git-common-dir)#tag=$(AGAINST),subdir=protos")
