@@ -28,6 +28,7 @@ from gris_gateway.faces.mcp.results import past_answer_of
 from pinot_connector.past_results import PastResult
 from tests.gateway.conftest import stub_of
 from tests.gateway.token_world import AUDIENCE
+from tests.support.catalogues import wait_for_catalogue
 from tests.support.embedded import embedded
 from tests.support.pki import ISSUER, Issuer
 from tests.support.processes import process
@@ -317,6 +318,8 @@ def test_tools_of_postgresql_find_what_their_caller_is_offered(services: World, 
         connected(asked, "acme") as tenant,
         connected(asked, "ana", "others") as other,
     ):
+        for connection in (tenant, other):
+            wait_for_catalogue(connection)
         for _ in range(2):
             assert tenant.execute(listing).fetchall() == [("campaign",), ("m",), ("tenant",)]
             assert other.execute(listing).fetchall() == [("campaign",), ("country",), ("m",), ("tenant",)]

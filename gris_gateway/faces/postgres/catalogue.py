@@ -1,6 +1,9 @@
 """Questions about tables and columns, answered by a PostgreSQL that holds nothing else.
 
 Their text goes there as it is, and nowhere else; questions about data never do. So no answer from here depends on data.
+
+Callers who are offered different tables ask different PostgreSQLs. Each statement has a connection of its own, so that
+nothing it sets outlives it, and calls only functions that reach no other connection.
 """
 
 from __future__ import annotations
@@ -11,8 +14,8 @@ import logging
 import os
 import signal
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from pygwire import messages
@@ -28,8 +31,16 @@ from gris_gateway.faces.postgres.catalogue_process import (
     OWNER,
     READER,
     CatalogueProcess,
+    version_of,
 )
-from gris_gateway.faces.postgres.errors import CANCELLED, SYSTEM, TOO_MUCH, PostgresError
+from gris_gateway.faces.postgres.errors import (
+    CANCELLED,
+    NOT_SUPPORTED,
+    NOT_YET,
+    SYSTEM,
+    TOO_MUCH,
+    PostgresError,
+)
 from gris_serving.reloading_files import SecurityError
 from pinot_connector.catalog import TableEntry
 from pinot_connector.engines.base import ColumnType
@@ -38,9 +49,12 @@ log = logging.getLogger(__name__)
 
 # Its own time-out is shorter.
 ANSWER_SECONDS = 4.0
+_START_SECONDS = 60.0
+_LONGEST_PAUSE_SECONDS = 60.0
+WAIT_SECONDS = 20.0
 _LEAVE_SECONDS = 5.0
 _MOST_CHARACTERS = 50_000
-MOST_LISTS = 64
+MOST_LISTS = 16
 """How many different lists of tables there are at a time; a further one takes the place of the least lately asked."""
 _TYPES = {
     ColumnType.STRING: "text",
@@ -51,121 +65,140 @@ _TYPES = {
 }
 _REFUSING = "gris_refuses"
 _OF_READER = {"default_transaction_read_only": "on", "statement_timeout": "2s", "lock_timeout": "1s"}
-# By these a role could lift its limits, hold others up or reach what is outside of its transaction.
-_NOT_CALLED = " OR ".join(
+# Functions that are not immutable and that no operator or cast calls, but tools do. Each reads this catalogue, its
+# settings or the time, and none reads or changes what another connection does.
+_CALLED = "|".join(
     (
-        "proname IN ('pg_notify', 'pg_cancel_backend', 'pg_terminate_backend', 'pg_export_snapshot')",
-        "proname IN ('pg_current_logfile', 'pg_reload_conf', 'currval', 'nextval', 'setval')",
-        *(
-            f"proname LIKE '{each}'"
-            for each in (
-                *(
-                    "pg_sleep%",
-                    "pg_%advisory%",
-                    "pg_ls%",
-                    "pg_read%",
-                    "pg_stat%file",
-                    "pg_log%",
-                    "pg_replication%",
-                ),
-                *("lo_%", "lo%write", "dblink%", "%_to_xml%"),
-            )
-        ),
+        "age|array_to_json|array_to_string|concat(_ws)?|convert(_from|_to)?|date_part|date_trunc|extract|format|length",
+        "generate_series|jsonb?_.+|make_timestamptz|now|overlaps|quote_(literal|nullable)|row_to_json|timestamptz",
+        "statement_timestamp|timezone|to_(char|date|jsonb?|number|timestamp)|transaction_timestamp|enum_(first|last|range)",
+        "current_(database|schemas?|setting|user)|getdatabaseencoding|getpgusername|session_user|version|aclexplode",
+        "(col|obj|shobj)_description|format_type|has_.+_privilege|oidvectortypes|pg_has_role|to_reg.+|pg_.+_is_visible",
+        "pg_(char_to|client)_encoding|pg_encoding_to_char|pg_column_(is_updatable|size)|pg_collation_for|pg_typeof",
+        "pg_describe_object|pg_identify_object(_as_address)?|pg_index(|am|_column)_has_property|pg_options_to_table",
+        "pg_get_(constraint|function|index|partition_constraint|rule|statisticsobj|trigger|view)def.*|pg_get_partkeydef",
+        "pg_get_(expr|function_.+|keywords|object_address|replica_identity_index|serial_sequence|userbyid)",
+        "pg_is_in_recovery|pg_is_other_temp_schema|pg_my_temp_schema|pg_partition_(ancestors|tree)|row_security_active",
+        "pg_(database|indexes|relation|table|total_relation)_size|pg_relation_is_(publishable|updatable)",
+        "pg_settings_get_flags|pg_show_all_settings|pg_stat_get_live_tuples|pg_timezone_(abbrevs|names)",
     )
 )
 
 
 class Catalogue:
-    """Tables and columns as a policy lists them, in a database for each list: audiences are offered different ones.
+    """Tables and columns as a policy lists them, in a PostgreSQL for each list: audiences are offered different ones.
+
+    Attributes:
+        server_version: What PostgreSQL calls its version; empty: there is none, or it does not say.
 
     Args:
-        process: The PostgreSQL.
-        server_version: What it calls itself.
+        programs: The folder of PostgreSQL's programs; None: there are none.
     """
 
-    def __init__(self, process: CatalogueProcess, server_version: str) -> None:
-        self.server_version = server_version
-        self._process = process
+    def __init__(self, programs: Path | None) -> None:
+        self.server_version = "" if programs is None else version_of(programs)
+        self._programs = programs
         self._turns = asyncio.Semaphore(MOST_CONNECTIONS)
         # By the statements that make them, the one that was asked for last at the end.
         self._lists: OrderedDict[str, ListedTables] = OrderedDict()
-        self._numbers = itertools.count(1)
         self._making = asyncio.Lock()
+        self._has_failed = False
+        self._empty: asyncio.Task[CatalogueProcess] | None = None
+
+    def start(self) -> None:
+        """Start a PostgreSQL for the first list, without waiting for it."""
+        if self._programs is not None:
+            self._empty = asyncio.create_task(self._started(self._programs))
 
     async def listing(self, tables: Iterable[TableEntry]) -> ListedTables:
         """Return what answers questions about the tables that a caller is offered.
 
         Raises:
-            PostgresError: The process does not answer.
+            PostgresError: Nothing does, or not yet.
         """
+        if self._programs is None:
+            raise PostgresError(
+                NOT_SUPPORTED,
+                "the catalogue is not installed, or postgres.catalogue is false: pg_catalog and information_schema are "
+                "answered where PostgreSQL's programs are; SELECT * FROM TABLE LIMIT 0 has the columns of a table",
+            )
         wanted = ";\n".join(_statements(tables))
-        async with self._making:
-            try:
-                if wanted not in self._lists:
-                    self._lists[wanted] = await self._made(wanted)
-                self._lists.move_to_end(wanted)
-                while len(self._lists) > MOST_LISTS:
-                    _, oldest = self._lists.popitem(last=False)
-                    oldest.close()
-                    await self._run("postgres", f"DROP DATABASE {oldest.database} WITH (FORCE)")
-            except (CatalogueUnreachable, OSError):
-                raise _gone() from None
-            return self._lists[wanted]
-
-    async def _made(self, statements: str) -> ListedTables:
-        database = f"{DATABASE}_{next(self._numbers)}"
-        await self._run(
-            "postgres",
-            f"CREATE DATABASE {database} TEMPLATE {DATABASE}",
-            f"REVOKE ALL ON DATABASE {database} FROM PUBLIC",
-            f"GRANT CONNECT ON DATABASE {database} TO {READER}",
-        )
-        await self._run(database, statements)
-        return ListedTables(self._process.socket, database, self._turns)
-
-    async def prepare(self) -> None:
-        """Make the role that asks, and an empty database in which it has no right that it must not have."""
-        await self._run(
-            "postgres",
-            f"CREATE DATABASE {DATABASE}",
-            f"CREATE ROLE {READER} LOGIN CONNECTION LIMIT {MOST_CONNECTIONS}",
-            *(f"ALTER ROLE {READER} SET {name} = '{value}'" for name, value in _OF_READER.items()),
-            f"REVOKE ALL ON DATABASE {DATABASE}, postgres, template1 FROM PUBLIC",
-        )
-        await self._run(DATABASE, _WITHOUT_RIGHTS)
-
-    async def _run(self, database: str, *statements: str) -> None:
-        owner = await CatalogueConnection.opened(self._process.socket, OWNER, database)
         try:
-            for each in statements:
-                await owner.run(each)
-        finally:
-            owner.close()
+            async with asyncio.timeout(WAIT_SECONDS):
+                while (found := self._lists.get(wanted)) is None or not found.is_open:
+                    async with self._making:
+                        await self._make(wanted, self._programs)
+        except TimeoutError:
+            state = "has failed to start, and is started again" if self._has_failed else "is starting"
+            raise PostgresError(NOT_YET, f"the catalogue {state}: ask again in a while") from None
+        except (CatalogueUnreachable, OSError):
+            raise _gone() from None
+        self._lists.move_to_end(wanted)
+        return found
 
-    def close(self) -> None:
-        """Close its connections."""
-        for each in self._lists.values():
-            each.close()
+    async def _make(self, wanted: str, programs: Path) -> None:
+        """Make a list, unless another caller has made it meanwhile."""
+        if wanted in self._lists and self._lists[wanted].is_open:
+            return
+        self._empty = self._empty or asyncio.create_task(self._started(programs))
+        process = await asyncio.shield(self._empty)
+        try:
+            await _run(process, DATABASE, wanted)
+        except PostgresError:
+            # It was rolled back.
+            raise
+        except BaseException:
+            self._empty = None
+            await process.end()
+            raise
+        self._empty, self._has_failed = None, False
+        self._lists[wanted] = ListedTables(process, self._turns)
+        self._lists.move_to_end(wanted)
+        while len(self._lists) > MOST_LISTS:
+            _, oldest = self._lists.popitem(last=False)
+            await oldest.end()
+
+    async def _started(self, programs: Path) -> CatalogueProcess:
+        """Return a PostgreSQL without tables; one that fails to start is started again after a pause."""
+        for attempt in itertools.count(1):
+            try:
+                return await prepared(programs, attempt * _START_SECONDS)
+            except (SecurityError, CatalogueUnreachable, PostgresError, OSError) as error:
+                self._has_failed = True
+                # Questions about data need none of it.
+                fields = {"reason": str(error) or type(error).__name__}
+                log.warning("Tables are not listed.", extra={"event": "catalogue.missing", "fields": fields})
+                await asyncio.sleep(min(2**attempt, _LONGEST_PAUSE_SECONDS))
+        raise AssertionError("attempts do not end")
+
+    async def close(self) -> None:
+        """End all that was started."""
+        if self._empty is not None:
+            self._empty.cancel()
+            with suppress(asyncio.CancelledError):
+                await (await self._empty).end()
+        await asyncio.gather(*(each.end() for each in self._lists.values()))
 
 
 class ListedTables:
-    """One list of tables and columns, in a database of its own.
+    """One list of tables and columns, in a PostgreSQL of its own, `process`.
 
     Args:
-        socket: Where PostgreSQL listens.
-        database: The database.
+        process: The PostgreSQL.
         turns: Bounds how many statements are asked at a time, of all lists.
     """
 
-    def __init__(self, socket: Path, database: str, turns: asyncio.Semaphore) -> None:
-        self.database = database
-        self._socket = socket
+    def __init__(self, process: CatalogueProcess, turns: asyncio.Semaphore) -> None:
+        self.process = process
         self._turns = turns
-        self.is_open = True
-        self._idle: list[CatalogueConnection] = []
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can be asked."""
+        return self.process.is_running
 
     async def ask(self, sql: str, types: Sequence[int], bound: messages.Bind | None) -> CatalogueAnswer:
-        """Ask it.
+        """Ask it, by a connection that no other statement gets.
 
         Args:
             sql: The statement.
@@ -180,106 +213,100 @@ class ListedTables:
                 TOO_MUCH, f"expected at most {_MOST_CHARACTERS:,} characters about the catalogue"
             )
         try:
-            async with asyncio.timeout(ANSWER_SECONDS), self._connection() as connection:
-                return await connection.ask(sql, types, bound)
+            async with asyncio.timeout(ANSWER_SECONDS), self._turns:
+                connection = await CatalogueConnection.opened(self.process, READER)
+                try:
+                    return await connection.ask(sql, types, bound)
+                finally:
+                    connection.close()
+                    if not connection.is_ready:
+                        # It ends by its own time-out, or is ended.
+                        asyncio.get_running_loop().call_later(_LEAVE_SECONDS, self._kill, connection.backend)
         except TimeoutError:
             raise PostgresError(CANCELLED, "the catalogue took too long") from None
         except (CatalogueUnreachable, OSError):
             raise _gone() from None
 
-    @asynccontextmanager
-    async def _connection(self) -> AsyncIterator[CatalogueConnection]:
-        async with self._turns:
-            connection = (
-                self._idle.pop()
-                if self._idle
-                else await CatalogueConnection.opened(self._socket, READER, self.database)
-            )
-            try:
-                yield connection
-            except PostgresError:
-                # It was refused in the protocol's order.
-                if connection.is_ready:
-                    self._idle.append(connection)
-                else:
-                    self._give_up(connection)
-                raise
-            except BaseException:
-                self._give_up(connection)
-                raise
-            self._idle.append(connection)
-
-    def _give_up(self, connection: CatalogueConnection) -> None:
-        """Close a connection; what it had begun ends by its own time-out, or is ended."""
-        connection.close()
-        asyncio.get_running_loop().call_later(_LEAVE_SECONDS, self._end, connection.backend)
-
-    def _end(self, backend: int) -> None:
+    def _kill(self, backend: int) -> None:
         """End what does not end by itself: in functions such as `strpos` PostgreSQL looks at no time-out and no signal.
 
-        PostgreSQL then begins anew, with all of its connections.
+        PostgreSQL then ends all connections of this list, and takes new ones.
         """
-        with suppress(ProcessLookupError):
-            if not self.is_open:
-                return
-            os.kill(backend, signal.SIGKILL)
-            log.warning(
-                "A statement about the catalogue did not end, and was ended.",
-                extra={"event": "catalogue.ended"},
+        if self.is_open:
+            with suppress(ProcessLookupError):
+                os.kill(backend, signal.SIGKILL)
+                log.warning(
+                    "A statement about the catalogue did not end, and was ended.",
+                    extra={"event": "catalogue.ended"},
+                )
+
+    async def end(self) -> None:
+        """End it."""
+        await self.process.end()
+
+
+async def prepared(programs: Path, seconds: float) -> CatalogueProcess:
+    """Return a PostgreSQL whose only database is empty, and a role that has no right there that it must not have."""
+    process = CatalogueProcess(programs)
+    try:
+        async with asyncio.timeout(seconds):
+            await process.start()
+            await _run(
+                process,
+                "template1",
+                f"ALTER DATABASE postgres RENAME TO {DATABASE}",
+                f"CREATE ROLE {READER} LOGIN CONNECTION LIMIT {MOST_CONNECTIONS}",
+                *(f"ALTER ROLE {READER} SET {name} = '{value}'" for name, value in _OF_READER.items()),
             )
-            while self._idle:
-                self._idle.pop().close()
-
-    def close(self) -> None:
-        """Close its connections."""
-        self.is_open = False
-        for each in self._idle:
-            each.close()
-
-
-@asynccontextmanager
-async def catalogue_of(programs: Path) -> AsyncIterator[Catalogue]:
-    """Run a catalogue while the block runs.
-
-    Raises:
-        SecurityError: Its process does not start.
-    """
-    async with CatalogueProcess(programs) as process:
-        try:
-            connection = await CatalogueConnection.opened(process.socket, OWNER, "postgres")
-            version = connection.parameters.get("server_version", "")
-            connection.close()
-            catalogue = Catalogue(process, version)
-            await catalogue.prepare()
-        except CatalogueUnreachable:
-            raise SecurityError("postgres.catalogue: it does not answer") from None
-        try:
-            yield catalogue
-        finally:
-            catalogue.close()
+            templates = ("template0", "template1")
+            await _run(
+                process,
+                DATABASE,
+                *(f"ALTER DATABASE {each} IS_TEMPLATE false" for each in templates),
+                *(f"DROP DATABASE {each}" for each in templates),
+                _WITHOUT_RIGHTS,
+            )
+    except BaseException:
+        await process.end()
+        raise
+    return process
 
 
-# Of names in this module alone. Drivers call set_config when they connect: it answers what it gets, and sets nothing.
+async def _run(process: CatalogueProcess, database: str, *statements: str) -> None:
+    owner = await CatalogueConnection.opened(process, OWNER, database)
+    try:
+        for each in statements:
+            await owner.run(each)
+    finally:
+        owner.close()
+
+
+# Of names in this module alone. Rights of built-in functions are taken by their OIDs, whatever they are called; one in
+# the place of set_config, which drivers call when they connect, answers what it gets and sets nothing.
 _WITHOUT_RIGHTS = f"""
 DO $$ DECLARE each record; BEGIN
-  FOR each IN SELECT oid::regprocedure AS called FROM pg_proc WHERE {_NOT_CALLED} LOOP
+  FOR each IN SELECT oid::regprocedure AS called FROM pg_proc WHERE NOT (
+    provolatile = 'i' OR proname ~ '^({_CALLED})$' OR pronamespace = 'information_schema'::regnamespace
+    OR oid IN (SELECT oprcode FROM pg_operator UNION SELECT castfunc FROM pg_cast)
+  ) LOOP
     EXECUTE format('REVOKE ALL ON ROUTINE %s FROM PUBLIC', each.called);
   END LOOP;
 END $$;
-REVOKE ALL ON SCHEMA public FROM PUBLIC;
-GRANT USAGE ON SCHEMA public TO {READER};
-CREATE OR REPLACE FUNCTION pg_catalog.current_database() RETURNS name LANGUAGE sql AS 'SELECT ''{DATABASE}''::name';
-CREATE OR REPLACE FUNCTION pg_catalog.set_config(text, text, boolean) RETURNS text LANGUAGE plpgsql AS $$
+ALTER FUNCTION pg_catalog.set_config(text, text, boolean) RENAME TO {_REFUSING}_set_config;
+CREATE FUNCTION pg_catalog.set_config(text, text, boolean) RETURNS text LANGUAGE plpgsql AS $$
   BEGIN
     IF pg_catalog.starts_with(pg_catalog.lower($1), 'gris.') THEN
       RAISE 'set_config: expected SET % = ..', pg_catalog.lower($1) USING ERRCODE = '0A000';
     END IF;
     RETURN $2;
   END $$;
-REVOKE SELECT ON pg_catalog.pg_shdepend, pg_catalog.pg_stat_database FROM PUBLIC;
 CREATE FUNCTION pg_catalog.{_REFUSING}() RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
   BEGIN RAISE 'no rows are here: ask about a table in a statement that names nothing of the catalogue'
     USING ERRCODE = '0A000'; END $$;
+REVOKE ALL ON DATABASE {DATABASE} FROM PUBLIC;
+GRANT CONNECT ON DATABASE {DATABASE} TO {READER};
+REVOKE ALL ON SCHEMA public FROM PUBLIC;
+GRANT USAGE ON SCHEMA public TO {READER};
 REVOKE ALL ON LANGUAGE plpgsql FROM PUBLIC
 """  # noqa: S608
 
@@ -305,4 +332,4 @@ def _name(name: str) -> str:
 
 
 def _gone() -> PostgresError:
-    return PostgresError(SYSTEM, "the catalogue does not answer")
+    return PostgresError(SYSTEM, "the catalogue has ended, and is started again: ask again")

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from pygwire import messages
 from pygwire.connection import FrontendConnection
 from pygwire.exceptions import PygwireError
 
-from gris_gateway.faces.postgres.catalogue_process import DATABASE
+from gris_gateway.faces.postgres.catalogue_process import DATABASE, CatalogueProcess
 from gris_gateway.faces.postgres.errors import NOT_SUPPORTED, TOO_MUCH, PostgresError
 
 MOST_BYTES = 4 * 2**20
 _READ_BYTES = 2**16
-_TRIES, _PAUSE_SECONDS = 200, 0.05
-# It starts, or a connection that was given up has not ended yet.
-_NOT_YET = ("57P03", "53300")
+_PAUSE_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
@@ -46,52 +44,41 @@ class CatalogueConnection:
     """One connection.
 
     Attributes:
-        parameters: What PostgreSQL says of itself.
         backend: The number of the process that answers.
     """
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.parameters: dict[str, str] = {}
         self.backend = 0
         self._reader = reader
         self._writer = writer
         self._protocol = FrontendConnection()
 
     @classmethod
-    async def opened(cls, socket: Path, user: str, database: str = DATABASE) -> CatalogueConnection:
-        """Open a connection.
+    async def opened(
+        cls, process: CatalogueProcess, user: str, database: str = DATABASE
+    ) -> CatalogueConnection:
+        """Open a connection, once the process takes one.
 
         Raises:
-            CatalogueUnreachable: The process does not answer, or has no connection left.
+            CatalogueUnreachable: The process has ended.
         """
-        # The socket is there a moment before it is listened to.
-        for _ in range(_TRIES):
-            try:
-                reader, writer = await asyncio.open_unix_connection(str(socket))
-            except OSError:
-                await asyncio.sleep(_PAUSE_SECONDS)
-                continue
-            connection = cls(reader, writer)
-            try:
-                await connection._log_in(user, database)
-            except PostgresError as error:
-                connection.close()
-                if error.sqlstate not in _NOT_YET:
-                    raise CatalogueUnreachable from None
-                await asyncio.sleep(_PAUSE_SECONDS)
-            except BaseException:
-                connection.close()
-                raise
-            else:
+        while process.is_running:
+            # It does not listen yet, begins again, or another connection has not ended.
+            with suppress(CatalogueUnreachable, PostgresError, OSError):
+                connection = cls(*await asyncio.open_unix_connection(str(process.socket)))
+                try:
+                    await connection._log_in(user, database)
+                except BaseException:
+                    connection.close()
+                    raise
                 return connection
+            await asyncio.sleep(_PAUSE_SECONDS)
         raise CatalogueUnreachable
 
     async def _log_in(self, user: str, database: str) -> None:
         self._send(messages.StartupMessage({"user": user, "database": database}))
         async for message in self._answers():
-            if isinstance(message, messages.ParameterStatus):
-                self.parameters[message.name] = message.value
-            elif isinstance(message, messages.BackendKeyData):
+            if isinstance(message, messages.BackendKeyData):
                 self.backend = message.process_id
 
     @property

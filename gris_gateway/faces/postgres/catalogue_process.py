@@ -12,8 +12,10 @@ from __future__ import annotations
 import asyncio
 import os
 import pwd
+import re
 import shutil
 import stat
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -26,7 +28,7 @@ from gris_serving.reloading_files import SecurityError
 OWNER, READER, DATABASE = "gris_owner", "gris_reader", "gris"
 PORT = 5432
 MOST_CONNECTIONS = 8
-START_SECONDS = 60.0
+_END_SECONDS = 60.0
 # Of address space for each connection, of which some 85,000 are PostgreSQL itself.
 _MOST_KILOBYTES = 160_000
 CLUSTER = (
@@ -51,8 +53,9 @@ _SETTINGS = {
     "autovacuum": "off",
     "jit": "off",
     "max_parallel_workers": "0",
-    # Callers would see each other's statements, and logs would hold them.
+    # Callers would see what each other does, and logs would hold it.
     "track_activities": "off",
+    "track_counts": "off",
     "log_min_messages": "panic",
     "log_min_error_statement": "panic",
     "timezone": "UTC",
@@ -71,6 +74,21 @@ def programs(stated: str | None = None) -> Path | None:
             raise SecurityError("postgres.catalogue: expected a folder with the programs postgres and initdb")
         return Path(stated)
     return next((each for each in _candidates() if _has_programs(each)), None)
+
+
+def version_of(programs: Path) -> str:
+    """Return what PostgreSQL calls its version; empty: it does not say."""
+    try:
+        said = subprocess.run(  # noqa: S603 - the program that is served
+            [programs / "postgres", "--version"],
+            capture_output=True,
+            text=True,
+            timeout=_END_SECONDS,
+            check=False,
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return "".join(re.findall(r"\d+(?:\.\d+)?", said)[:1])
 
 
 def _candidates() -> Iterator[Path]:
@@ -100,15 +118,15 @@ def _made(programs: Path) -> Path:
 
 
 class CatalogueProcess:
-    """Runs PostgreSQL while the block runs.
+    """A PostgreSQL of its own, in a folder that is removed behind it.
 
     Args:
-        folder: That of its programs.
+        programs: The folder of PostgreSQL's programs.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._programs = folder
-        self._folder = Path()
+    def __init__(self, programs: Path) -> None:
+        self._programs = programs
+        self._folder = Path(tempfile.mkdtemp(prefix="gris-catalogue-", dir=_parent()))
         self._process: asyncio.subprocess.Process | None = None
 
     @property
@@ -116,32 +134,28 @@ class CatalogueProcess:
         """Where it listens."""
         return self._folder / f".s.PGSQL.{PORT}"
 
-    async def __aenter__(self) -> CatalogueProcess:
-        try:
-            self._folder = Path(tempfile.mkdtemp(prefix="gris-catalogue-", dir=_parent()))
-        except OSError:
-            raise SecurityError("postgres.catalogue: expected a folder for temporary files") from None
-        try:
-            await self._start()
-        except OSError as error:
-            await self.__aexit__()
-            raise SecurityError(f"postgres.catalogue: it cannot be started: {error.strerror}") from None
-        except BaseException:
-            await self.__aexit__()
-            raise
-        return self
+    @property
+    def is_running(self) -> bool:
+        """Whether it has been started and has not ended."""
+        return self._process is not None and self._process.returncode is None
 
-    async def __aexit__(self, *_: object) -> None:
+    async def end(self) -> None:
+        """End it."""
         if self._process is not None:
             if self._process.stdin is not None:
                 self._process.stdin.close()
             try:
-                await asyncio.wait_for(self._process.wait(), START_SECONDS)
+                await asyncio.wait_for(self._process.wait(), _END_SECONDS)
             except TimeoutError:
                 self._process.kill()
         await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
 
-    async def _start(self) -> None:
+    async def start(self) -> None:
+        """Start it; it listens a little later.
+
+        Raises:
+            SecurityError: A program fails; or `OSError`: it cannot be run.
+        """
         whom = _unprivileged()
         if whom:
             shutil.chown(self._folder, whom["user"], whom["group"])
@@ -151,7 +165,8 @@ class CatalogueProcess:
             await asyncio.to_thread(_copy_cluster, made, data)
         else:
             initdb = (str(self._programs / "initdb"), "--pgdata", str(data), *CLUSTER)
-            if await (await self._run(initdb, **whom)).wait():
+            self._process = await self._run(initdb, **whom)
+            if await self._process.wait():
                 raise SecurityError(f"postgres.catalogue: {initdb[0]} has failed")
         settings = {**_SETTINGS, "unix_socket_directories": str(self._folder)}
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
@@ -162,7 +177,6 @@ class CatalogueProcess:
             *(str(whom.get(each, "")) for each in ("user", "group")),
         )
         self._process = await self._run((sys.executable, "-I", "-S", str(_SUPERVISOR), *limits, *server))
-        await self._until_it_listens(self._process)
 
     async def _run(self, command: Sequence[str], **whom: Any) -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(
@@ -177,15 +191,6 @@ class CatalogueProcess:
             start_new_session=True,
             **whom,
         )
-
-    async def _until_it_listens(self, process: asyncio.subprocess.Process) -> None:
-        for _ in range(int(START_SECONDS / 0.02)):
-            if self.socket.exists():
-                return
-            if process.returncode is not None:
-                break
-            await asyncio.sleep(0.02)
-        raise SecurityError(f"postgres.catalogue: {self._programs / 'postgres'} does not listen")
 
 
 def _copy_cluster(made: Path, data: Path) -> None:

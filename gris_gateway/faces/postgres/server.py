@@ -18,7 +18,7 @@ from pathlib import Path
 
 from pygwire import messages
 
-from gris_gateway.faces.postgres.catalogue import Catalogue, catalogue_of
+from gris_gateway.faces.postgres.catalogue import Catalogue
 from gris_gateway.faces.postgres.conversation import Conversation
 from gris_gateway.faces.postgres.errors import (
     LOGIN,
@@ -30,12 +30,18 @@ from gris_gateway.faces.postgres.errors import (
 )
 from gris_gateway.faces.postgres.session import Admitted, Session
 from gris_gateway.faces.postgres.settings import DATABASE, settings_in
-from gris_gateway.faces.postgres.wire import MAX_PASSWORD_BYTES, ConnectionOver, Malformed, Wire, WireRules
+from gris_gateway.faces.postgres.wire import (
+    MAX_PASSWORD_BYTES,
+    NEWEST_VERSION,
+    ConnectionOver,
+    Malformed,
+    Wire,
+    WireRules,
+)
 from gris_serving.admitting import Admitting, Sender
 from gris_serving.internal_errors import log_internal_error
 from gris_serving.listening import bound_socket
 from gris_serving.refusals import HttpRefusalError
-from gris_serving.reloading_files import SecurityError
 from gris_serving.security import warn_of_missing_protection
 from gris_serving.tls import is_loopback
 from pinot_connector.gateway_client import AsyncGatewayClient
@@ -45,6 +51,8 @@ log = logging.getLogger(__name__)
 # Databases that clients name by themselves.
 _DATABASES = (DATABASE, "postgres", "")
 _MOST_BEGINNINGS = 4
+# What options of the protocol begin with.
+_OPTION = "_pq_."
 MOST_UNKNOWN = 100
 """How many connections of one address may be unknown yet; a further one ends the oldest."""
 
@@ -85,8 +93,7 @@ class PostgresServer:
         self._tls = tls
         self._admitting = admitting
         self._rules = rules
-        self._programs = programs
-        self._catalogue: Catalogue | None = None
+        self._catalogue = Catalogue(programs)
         self._connections: set[asyncio.Task[None]] = set()
         self._unknown: dict[str, dict[asyncio.Task[None], None]] = {}
         self._conversations: dict[int, _Known] = {}
@@ -105,15 +112,8 @@ class PostgresServer:
             warn_of_missing_protection(self._listen, ["tls"])
         async with AsyncExitStack() as stack:
             stack.callback(listening.close)
-            if self._programs is not None:
-                try:
-                    self._catalogue = await stack.enter_async_context(catalogue_of(self._programs))
-                except SecurityError as error:
-                    # Questions about data need none of it.
-                    fields = {"reason": str(error)}
-                    log.warning(
-                        "Tables are not listed.", extra={"event": "catalogue.missing", "fields": fields}
-                    )
+            self._catalogue.start()
+            stack.push_async_callback(self._catalogue.close)
             accepting = asyncio.create_task(self._accept(listening))
             try:
                 yield f"{self._listen.rpartition(':')[0]}:{listening.getsockname()[1]}"
@@ -174,19 +174,19 @@ class PostgresServer:
         except ConnectionOver:
             pass
         except Malformed as error:
-            self._refuse(wire, PostgresError(PROTOCOL, str(error)))
+            await self._refuse(wire, PostgresError(PROTOCOL, str(error)))
         except PostgresError as error:
-            self._refuse(wire, error)
+            await self._refuse(wire, error)
         except Exception as error:
             log_internal_error(log, "A connection of a client of PostgreSQL failed.", error)
         finally:
             wire.close()
 
-    @staticmethod
-    def _refuse(wire: Wire, error: PostgresError) -> None:
-        if wire.is_open:
-            with suppress(Exception):
-                wire.send(error.response("FATAL"))
+    async def _refuse(self, wire: Wire, error: PostgresError) -> None:
+        with suppress(Exception):
+            if not wire.is_open:
+                await wire.open(None, self._rules.login_seconds)
+            wire.send(error.response("FATAL"))
 
     async def _served(self, wire: Wire, address: str) -> None:
         try:
@@ -244,6 +244,9 @@ class PostgresServer:
             return None
         if not isinstance(beginning, messages.StartupMessage):
             raise Malformed("expected the start of a session")
+        unknown = [name for name in beginning.params if name.startswith(_OPTION)]
+        if beginning.protocol_version != NEWEST_VERSION or unknown:
+            wire.send(messages.NegotiateProtocolVersion(NEWEST_VERSION, unknown))
         if len(self._connections) > self._rules.connections:
             raise PostgresError(TOO_MANY_CONNECTIONS, "too many connections")
         user, database = beginning.params.get("user", ""), beginning.params.get("database", "")
@@ -331,7 +334,7 @@ def _take_options(session: Session, params: dict[str, str]) -> None:
                 session.settings.state(key, given)
         # Texts are UTF-8, whatever a client's own encoding is, and say so.
         elif name not in ("user", "database", "replication", "client_encoding") and not name.startswith(
-            "_pq_."
+            _OPTION
         ):
             session.settings.state(name, value)
     session.settings.connected()

@@ -94,11 +94,11 @@ class Session:
     Args:
         admitted: Admits its calls.
         user: What the client is called.
-        catalogue: What answers questions about tables and columns; None: nothing does.
+        catalogue: What answers questions about tables and columns.
     """
 
-    def __init__(self, admitted: Admitted, user: str, catalogue: Catalogue | None) -> None:
-        self.settings = Settings(SERVER_VERSION if catalogue is None else catalogue.server_version)
+    def __init__(self, admitted: Admitted, user: str, catalogue: Catalogue) -> None:
+        self.settings = Settings(catalogue.server_version or SERVER_VERSION)
         self.status = TransactionStatus.IDLE
         self._admitted = admitted
         self._user = user
@@ -190,21 +190,15 @@ class Session:
         Raises:
             PostgresError: There is none, or no answer.
         """
-        if self._catalogue is None:
-            raise PostgresError(
-                NOT_SUPPORTED,
-                "the catalogue is not installed: pg_catalog and information_schema are answered where PostgreSQL's "
-                "programs are; SELECT * FROM TABLE LIMIT 0 has the columns of a table",
-            )
         async with self._asking(None) as client:
-            listed = await self._listed(self._catalogue, client)
+            listed = await self._listed(client)
             return await listed.ask(text.without_comments, types, bound)
 
-    async def _listed(self, catalogue: Catalogue, client: AsyncGatewayClient) -> ListedTables:
+    async def _listed(self, client: AsyncGatewayClient) -> ListedTables:
         """Return what lists the tables that this session's caller is offered; it is read every few seconds."""
         now = time.monotonic()
         if self._tables is None or not self._tables.is_open or now >= self._tables_until:
-            self._tables = await catalogue.listing((await client.catalog()).tables)
+            self._tables = await self._catalogue.listing((await client.catalog()).tables)
             self._tables_until = now + FRESH_SECONDS
         return self._tables
 

@@ -12,14 +12,22 @@ import struct
 from dataclasses import dataclass
 
 from pygwire.connection import BackendConnection
+from pygwire.constants import StartupRequestCode
 from pygwire.exceptions import PygwireError
-from pygwire.messages import BackendMessage, PGMessage
+from pygwire.messages import BackendMessage, PGMessage, StartupMessage
 
+from gris_gateway.faces.postgres.errors import NOT_SUPPORTED, PostgresError
 from gris_serving.tls import verified_certificate
 
 MAX_BEGINNING_BYTES = 10_000
 """The most that PostgreSQL itself reads of a connection's first packet."""
 MAX_PASSWORD_BYTES = 65_536
+NEWEST_VERSION: int = StartupRequestCode.V3_0
+_REQUESTS = (
+    StartupRequestCode.SSL_REQUEST,
+    StartupRequestCode.GSSENC_REQUEST,
+    StartupRequestCode.CANCEL_REQUEST,
+)
 _LENGTH = struct.Struct("!I")
 _SIGNED_LENGTH, _COUNT = struct.Struct("!i"), struct.Struct("!H")
 _NULL = -1
@@ -76,12 +84,25 @@ class Wire:
         Raises:
             ConnectionOver: There is none.
             Malformed: It is none of the protocol's.
+            PostgresError: It is of another major version.
         """
         header = await self._exactly(_LENGTH.size)
         (length,) = _LENGTH.unpack(header)
         if not 2 * _LENGTH.size <= length <= MAX_BEGINNING_BYTES:
             raise Malformed("expected a packet of PostgreSQL's protocol, version 3")
-        return self.taken(header + await self._exactly(length - _LENGTH.size))
+        packet = await self._exactly(length - _LENGTH.size)
+        (version,) = _LENGTH.unpack_from(packet)
+        major, minor = divmod(version, 2**16)
+        if version in _REQUESTS:
+            return self.taken(header + packet)
+        if major != NEWEST_VERSION >> 16:
+            said = f"unsupported frontend protocol {major}.{minor}: server supports 3.0"
+            raise PostgresError(NOT_SUPPORTED, said)
+        # pygwire knows few of the minor versions.
+        message = self.taken(header + _LENGTH.pack(NEWEST_VERSION) + packet[_LENGTH.size :])
+        if isinstance(message, StartupMessage):
+            message.protocol_version = version
+        return message
 
     async def frame(self, most: int) -> bytes:
         """Read a whole message without looking into it.
