@@ -75,14 +75,12 @@ def parse_policy(text: str) -> Policy:
     return read_policy(text.encode(), source="policy").policy
 
 
-def read_policy(content: bytes, source: str, *, reads_files: bool = True) -> PolicyFile:
+def read_policy(content: bytes, source: str) -> PolicyFile:
     """Read the content of a policy file.
 
     Args:
         content: The content, YAML in UTF-8.
         source: The name of the file in errors; relative names in the policy refer to its directory.
-        reads_files: Whether files that the policy names are read. Where a stranger sends the text, they are not: each
-            is a fault.
 
     Raises:
         PolicyError: The policy has faults; the error has line, key and what was expected for each.
@@ -97,7 +95,7 @@ def read_policy(content: bytes, source: str, *, reads_files: bool = True) -> Pol
     except ValidationError as error:
         problems = first_problems(_shape_problems(document, error), error.error_count())
         raise PolicyError(problems) from None
-    fault = Faults(document, [], reads_files)
+    fault = Faults(document, [])
     _refuse_equal_names({name: ("tables", name) for name in schema.tables}, fault)
     tables = tuple(
         _table(name, table, ("tables", name), fault, max_k=schema.max_k)

@@ -22,9 +22,9 @@ class PublishedDomain:
 
 
 def published_domain(
-    named: PublishedSchema, directory: Path | None, *, table: str, column: str, kind: ColumnType
+    named: PublishedSchema, directory: Path, *, table: str, column: str, kind: ColumnType
 ) -> PublishedDomain:
-    """Return the domain that a file holds; its name is relative to `directory`, None: no file may be read.
+    """Return the domain that a file holds; its name is relative to `directory`.
 
     Raises:
         PublishedFileError: The file cannot be read, is not the one that the policy names, is about another column, has

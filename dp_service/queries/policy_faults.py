@@ -21,13 +21,12 @@ class Faults:
 
     document: Document
     problems: list[Problem]
-    reads_files: bool = True
 
     def __call__(self, path: KeyPath, message: str) -> None:
         """Add one."""
         self.problems.append(self.document.problem(path, message))
 
     @property
-    def directory(self) -> Path | None:
-        """The directory that relative file names in the policy refer to; None: no file may be read."""
-        return Path(self.document.source).parent if self.reads_files else None
+    def directory(self) -> Path:
+        """The directory that relative file names in the policy refer to."""
+        return Path(self.document.source).parent

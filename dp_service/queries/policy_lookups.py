@@ -24,7 +24,6 @@ from dp_service.queries.lookups import (
 from dp_service.queries.policy_faults import Fault
 from dp_service.queries.policy_schema import ColumnSchema, LookupSchema
 from dp_service.queries.policy_types import PublishedSchema
-from dp_service.queries.published_files import NOT_READ
 from dp_service.terms import ColumnType
 from gris_serving.yaml_texts import KeyPath
 
@@ -52,7 +51,7 @@ def with_lookups(
     columns: Sequence[Column],
     schemas: Mapping[str, ColumnSchema],
     path: KeyPath,
-    directory: Path | None,
+    directory: Path,
     fault: Fault,
     *,
     member: str,
@@ -63,7 +62,7 @@ def with_lookups(
         columns: The columns, without lookups.
         schemas: What the file says of them.
         path: Where it says so.
-        directory: What names of files are relative to; None: none may be read, and each is a fault.
+        directory: What names of files are relative to.
         fault: Takes each fault.
         member: The member column.
     """
@@ -84,7 +83,7 @@ def with_lookups(
     return found
 
 
-def _looked_up(stated: _Stated, path: KeyPath, directory: Path | None, fault: Fault) -> Column:
+def _looked_up(stated: _Stated, path: KeyPath, directory: Path, fault: Fault) -> Column:
     faults = list(_of_column(stated))
     for key, message in faults:
         fault((*path, *key), message)
@@ -126,10 +125,8 @@ def _of_column(stated: _Stated) -> _Found:
         yield path, f"expected a column of type {', '.join(KEY_TYPES)}"
 
 
-def _entries(stated: _Stated, key: Column, directory: Path | None) -> Entries | None:
+def _entries(stated: _Stated, key: Column, directory: Path) -> Entries | None:
     """Return what the file says; None: it is not the file that the policy pins."""
-    if directory is None:
-        raise LookupFileError(NOT_READ)
     path = directory / stated.lookup.file
     try:
         with path.open("rb") as stream:

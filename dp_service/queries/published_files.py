@@ -19,10 +19,6 @@ from dp_service.queries.policy_types import PublishedSchema
 from dp_service.queries.publications import Publication, publication_of
 from dp_service.queries.schema_errors import schema_error
 
-NOT_READ = (
-    "names a file, which a check of the text alone does not read: `gris check` reads it beside the policy"
-)
-
 _EXACT = re.compile(r"-?[0-9]{1,60}(/[1-9][0-9]{0,60})?")
 Text = Annotated[str, Field(min_length=1, max_length=256)]
 
@@ -110,14 +106,12 @@ def integrity_of(content: bytes) -> str:
     return found if isinstance(found, str) else ""
 
 
-def named_content(named: PublishedSchema, directory: Path | None, *, most_bytes: int) -> bytes:
-    """Return the content of the file that a policy names, relative to `directory`; None: no file may be read.
+def named_content(named: PublishedSchema, directory: Path, *, most_bytes: int) -> bytes:
+    """Return the content of the file that a policy names, relative to `directory`.
 
     Raises:
         PublishedFileError: The file cannot be read, or is not the one that the policy names.
     """
-    if directory is None:
-        raise PublishedFileError(NOT_READ)
     path = directory / named.published
     try:
         with path.open("rb") as stream:

@@ -1,4 +1,4 @@
-"""The guarantee of a budget, and the parameters that reach a guarantee, as messages.
+"""The guarantee of a budget, as messages.
 
 Every guarantee counts what the served policy has published, whatever a request says: every account may see it.
 """
@@ -8,23 +8,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from gris_api.dp.v1 import dp_pb2
 
-from dp_service.accounting.checks import MAX_UNITS, require_probability
+from dp_service.accounting.checks import MAX_UNITS
 from dp_service.accounting.composition import PublishedDomain, guarantee
-from dp_service.accounting.solving import (
-    Split,
-    Target,
-    UnreachableError,
-    best_epsilon_per,
-    calls_for,
-    epsilon_per_for,
-    information_for,
-    papers_split,
-)
 from dp_service.queries.policy import Policy
 from dp_service.queries.policy_types import exact_decimal
 from dp_service.queries.publications import Publication, publications_in
@@ -135,105 +124,6 @@ def _domain(message: dp_pb2.PublishedDomain, field: str) -> PublishedDomain:
     except ValueError as error:
         raise RequestError(f"{field}.{str(error).partition(' ')[0]}", str(error)) from None
     return PublishedDomain(_coarse(found.rho), _coarse(found.delta))
-
-
-def solve_parameters(
-    request: dp_pb2.SolveParametersRequest, policy: Policy
-) -> dp_pb2.SolveParametersResponse:
-    """Return parameters whose guarantee, including all publications, is within the requested one.
-
-    The results are rounded to the private side.
-
-    Raises:
-        RequestError: A number is malformed or out of range, or no parameters reach the request; `field` names it.
-    """
-    missing = [request.epsilon_per == "", request.information == 0, request.calls == 0]
-    if sum(missing) != 1:
-        raise RequestError(
-            "epsilon_per", "expected exactly one of epsilon_per, information, calls to be left out"
-        )
-    domains = (*_priced(policy.publications), *_domains(request.domains))
-    times = policy.currency.times
-    # What a member can be charged in all of its blocks has the wanted guarantee; each budget is an equal part of it.
-    asked = dp_pb2.SolveParametersRequest()
-    asked.CopyFrom(request)
-    asked.information, asked.calls = times * request.information, times * request.calls
-    try:
-        solved = _solved(asked, policy, domains)
-        worth = guarantee(
-            solved.epsilon_per,
-            solved.split.delta,
-            information=solved.information,
-            calls=solved.calls,
-            slack=solved.split.slack,
-            gaussian=policy.count_noise is CountNoise.GAUSSIAN,
-            domains=domains,
-        )
-    except ValueError as error:
-        # The messages of the accounting begin with the name of the argument.
-        raise RequestError(str(error).partition(" ")[0], str(error)) from None
-    return dp_pb2.SolveParametersResponse(
-        epsilon_per=str(solved.epsilon_per),
-        information=solved.information // times,
-        calls=solved.calls // times,
-        delta_per_call=str(solved.split.delta),
-        slack=str(solved.split.slack),
-        epsilon=worth.epsilon,
-        delta=worth.delta,
-        domain_count=len(domains),
-        times=times,
-    )
-
-
-@dataclass(frozen=True)
-class _Solved:
-    epsilon_per: Fraction
-    information: int
-    calls: int
-    split: Split
-
-
-def _solved(
-    request: dp_pb2.SolveParametersRequest,
-    policy: Policy,
-    domains: tuple[PublishedDomain, ...],
-) -> _Solved:
-    target = Target(
-        _decimal("epsilon", request.epsilon),
-        _decimal("delta", request.delta),
-        gaussian=policy.count_noise is CountNoise.GAUSSIAN,
-        domains=domains,
-    )
-    if request.calls == 0:
-        return _solved_for_calls(request, target, policy)
-    split = papers_split(target, request.calls)
-    if request.information == 0:
-        epsilon_per = _decimal("epsilon_per", request.epsilon_per)
-        information = information_for(target, split, epsilon_per=epsilon_per)
-        return _Solved(epsilon_per, information, request.calls, split)
-    if request.d_bar:
-        best = best_epsilon_per(
-            target,
-            information=request.information,
-            calls=request.calls,
-            d_bar=request.d_bar,
-        )
-        return _Solved(best.epsilon_per, request.information, request.calls, best.split)
-    epsilon_per = epsilon_per_for(target, split, information=request.information)
-    return _Solved(epsilon_per, request.information, request.calls, split)
-
-
-def _solved_for_calls(request: dp_pb2.SolveParametersRequest, target: Target, policy: Policy) -> _Solved:
-    given = request.delta_per_call
-    per_call = _decimal("delta_per_call", given) if given else policy.currency.delta
-    require_probability("delta_per_call", per_call)
-    split = Split(delta=per_call, slack=target.delta_left / 2)
-    epsilon_per = _decimal("epsilon_per", request.epsilon_per)
-    if information_for(target, split, epsilon_per=epsilon_per) < request.information:
-        raise UnreachableError(
-            "epsilon must be larger for this epsilon_per and information, whatever the calls"
-        )
-    return _Solved(epsilon_per, request.information, calls_for(target, split), split)
 
 
 def _exact(field: str, text: str) -> Fraction:

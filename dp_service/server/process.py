@@ -67,7 +67,7 @@ POLICY_FILE_SERVICE = f"{SERVICE_NAME}/policy-file"
 EXIT_USAGE = 2
 # What releasing a histogram takes. Only the application's server, which sees true counts anyway, has this role.
 _SPEND = ("TranslateQuery", "AddNoise", "AddNoiseUnary", "ShowRelease")
-_READ = ("EstimateCost", "ComputeCost", "DescribeGuarantee", "SolveParameters", "GetCatalog", "CheckPolicy")
+_READ = ("EstimateCost", "DescribeGuarantee", "GetCatalog")
 METHODS = Methods(
     DOMAIN,
     {**methods_of(SERVICE_NAME, _SPEND, Role.SPEND), **methods_of(SERVICE_NAME, _READ, Role.READ)},
@@ -75,7 +75,7 @@ METHODS = Methods(
 
 # A plan with the elements of a large domain, or a histogram, takes megabytes; such requests may be as large as gRPC's
 # own limit.
-_WITH_PLAN = ("ComputeCost", "AddNoise", "AddNoiseUnary", "ShowRelease")
+_WITH_PLAN = ("AddNoise", "AddNoiseUnary", "ShowRelease")
 REQUEST_BYTES = {name: QUESTION_LIMIT_BYTES for name in (*_SPEND, *_READ) if name not in _WITH_PLAN}
 
 _log = logging.getLogger(__name__)

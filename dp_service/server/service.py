@@ -17,7 +17,7 @@ from dp_service.queries.render.dialects import DIALECTS
 from dp_service.releases.keys import KeySet, NoiseKey
 from dp_service.releases.kinds import kind_of
 from dp_service.releases.looks import is_first_look, names_of, second_plan, second_question, without_rows
-from dp_service.releases.plan import PLAN_TTL_SECONDS, Plan, sign_plan, signing_key, verify_plan
+from dp_service.releases.plan import PLAN_TTL_SECONDS, Plan, sign_plan
 from dp_service.releases.releasing import Released, release
 from dp_service.releases.translation import FRESH_BYTES, IssueContext, plan_for
 from dp_service.server import responses
@@ -25,7 +25,7 @@ from dp_service.server.admission import Admission
 from dp_service.server.catalog import catalog_page
 from dp_service.server.errors import RequestError, is_expected_error, status_of
 from dp_service.server.free_answers import free_answer
-from dp_service.server.guarantees import describe_guarantee, solve_parameters
+from dp_service.server.guarantees import describe_guarantee
 from dp_service.server.kept_assembler import begin_showing
 from dp_service.server.listing_messages import column_aliases
 from dp_service.server.messages import (
@@ -37,7 +37,6 @@ from dp_service.server.messages import (
     read_value,
 )
 from dp_service.server.parameter_messages import parameters_message
-from dp_service.server.policy_check import check_policy
 from dp_service.server.pricing import engine_queries, priced
 from dp_service.server.question_cache import CachedQuestion, QuestionCache, sql_of
 from dp_service.server.question_messages import audience_of
@@ -107,12 +106,6 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         """Return the worst-case cost of a question."""
         return await self._in_thread(context, lambda: self._estimate(request), sql_of(request.question))
 
-    async def ComputeCost(  # noqa: N802 - the contract's name
-        self, request: dp_pb2.ComputeCostRequest, context: Context
-    ) -> dp_pb2.ComputeCostResponse:
-        """Return the cost of an outcome."""
-        return await self._in_thread(context, lambda: self._compute_cost(request))
-
     async def DescribeGuarantee(  # noqa: N802 - the contract's name
         self, request: dp_pb2.DescribeGuaranteeRequest, context: Context
     ) -> dp_pb2.DescribeGuaranteeResponse:
@@ -120,12 +113,6 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         return await self._in_thread(
             context, lambda: describe_guarantee(request, self._served.content.policy)
         )
-
-    async def SolveParameters(  # noqa: N802 - the contract's name
-        self, request: dp_pb2.SolveParametersRequest, context: Context
-    ) -> dp_pb2.SolveParametersResponse:
-        """Return the currency or budget that reaches a guarantee."""
-        return await self._in_thread(context, lambda: solve_parameters(request, self._served.content.policy))
 
     async def AddNoiseUnary(  # noqa: N802 - the contract's name
         self, request: dp_pb2.AddNoiseUnaryRequest, context: Context
@@ -168,13 +155,6 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         return await self._in_thread(
             context, lambda: catalog_page(request, content.seen_by(audience_of(request)), now=now)
         )
-
-    async def CheckPolicy(  # noqa: N802 - the contract's name
-        self, request: dp_pb2.CheckPolicyRequest, context: Context
-    ) -> dp_pb2.CheckPolicyResponse:
-        """Return what is wrong with the text of a policy."""
-        currency = self._served.content.policy.currency
-        return await self._in_thread(context, lambda: check_policy(request, currency))
 
     def _asked(self, question: question_pb2.Question) -> CachedQuestion:
         # The policy is read once: it may be replaced at any time.
@@ -247,15 +227,6 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         response = priced(self._asked(request.question))
         response.audience = request.question.audience.name
         return response
-
-    def _compute_cost(self, request: dp_pb2.ComputeCostRequest) -> dp_pb2.ComputeCostResponse:
-        key = signing_key(request.plan, self._keys)
-        plan = verify_plan(request.plan, key, now=self._environment.now())
-        try:
-            cost = kind_of(plan.parameters).mechanism.cost(request.released, request.ended_in_bottom)
-        except ValueError as error:
-            raise RequestError("released", str(error)) from error
-        return dp_pb2.ComputeCostResponse(cost=cost_message(cost, plan.paid_by))
 
     def _add_noise_unary(self, request: dp_pb2.AddNoiseUnaryRequest) -> dp_pb2.AddNoiseUnaryResponse:
         assembler = begin(request.header, self._keys, now=self._environment.now())

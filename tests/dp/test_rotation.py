@@ -60,14 +60,6 @@ async def test_replicas_on_both_sides_of_a_rotation_honour_one_anothers_plans(
     assert plan.query_id == there.release.bill.query_id
 
 
-async def test_the_price_of_an_old_plan_can_still_be_asked() -> None:
-    """ComputeCost honours what AddNoise honours."""
-    async with serving(holding(BEFORE)) as first, serving(holding(DURING)) as second:
-        plan = await translated(first, question())
-        computed = await second.ComputeCost(dp_pb2.ComputeCostRequest(plan=plan.plan, released=2))
-    assert computed.cost.information == 5
-
-
 async def test_a_plan_of_a_retired_key_is_refused() -> None:
     """Once the old key is gone its plans are forgeries like any other: the question is translated again."""
     async with serving(holding(DURING)) as dp, serving(holding(KeySet(OLD))) as gone:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import grpc
 import pytest
 from gris_api.common.v1 import histogram_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
@@ -16,7 +15,6 @@ from tests.support.dp_questions import (
     POLICY,
     Clock,
     answer_of,
-    error_of,
     header,
     parts,
     question,
@@ -170,31 +168,6 @@ async def test_a_policy_with_gaussian_counts_says_so_everywhere(
     assert any(words in line for line in texts(estimate.estimate.statements))
 
 
-IMPOSSIBLE: list[tuple[str, int, bool]] = [
-    ("article", 2, True),
-    ("article", 3, True),
-    ("article", 1, False),
-    ("article", -5, True),
-    ("article", 2**62, True),
-    ("score", 1, False),
-    ("score", 2, True),
-    ("app", -1, False),
-    ("app", 1, True),
-    ("cohort", 1001, True),
-]
-
-
-@pytest.mark.parametrize(("by", "count", "ended_in_bottom"), IMPOSSIBLE)
-async def test_an_impossible_outcome_has_no_price(
-    dp: Any, by: str, count: int, ended_in_bottom: bool
-) -> None:
-    """ComputeCost answers only what AddNoise could have done."""
-    plan = await translated(dp, question(by))
-    request = dp_pb2.ComputeCostRequest(plan=plan.plan, released=count, ended_in_bottom=ended_in_bottom)
-    code, _, metadata = await error_of(dp.ComputeCost(request))
-    assert (grpc.StatusCode.INVALID_ARGUMENT, "released") == (code, metadata["field"])
-
-
 async def test_omitted_counts_are_not_sent_and_halve_the_price(dp: Any) -> None:
     """Without counts there are neither counts nor intervals, and k + 1 units are the worst case."""
     plan = await translated(dp, question(omit_counts=True))
@@ -205,16 +178,10 @@ async def test_omitted_counts_are_not_sent_and_halve_the_price(dp: Any) -> None:
 
 
 @pytest.mark.parametrize("by", ALL_COLUMNS)
-async def test_the_price_is_what_compute_cost_says_and_never_above_the_worst_case(dp: Any, by: str) -> None:
-    """AddNoise and ComputeCost never disagree."""
+async def test_the_price_is_never_above_the_worst_case(dp: Any, by: str) -> None:
+    """Of any mechanism."""
     plan = await translated(dp, question(by))
     shown = (await released(dp, question(by), by)).release.shown
-    computed = await dp.ComputeCost(
-        dp_pb2.ComputeCostRequest(
-            plan=plan.plan, released=shown.element_count, ended_in_bottom=shown.ended_in_bottom
-        )
-    )
-    assert shown.cost == computed.cost
     assert shown.cost.information <= plan.worst_case_cost.information
 
 

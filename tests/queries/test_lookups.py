@@ -399,21 +399,3 @@ def test_a_lookup_that_cannot_be_is_refused_by_its_key(tmp_path: Path) -> None:
     assert "topic.domain: expected values that the file of the lookup has; 1 are" in of(
         {**good, "domain": ["health", "x"]}
     )
-    with pytest.raises(PolicyError, match="names a file, which a check of the text alone does not read"):
-        read_policy(
-            json.dumps(
-                {
-                    "epsilon_per": "1",
-                    "delta": "1e-9",
-                    "tables": {
-                        "t": {
-                            "member": "m",
-                            "measures": {"distinct_members": True},
-                            "columns": {"article": {"type": "string"}, "topic": good},
-                        }
-                    },
-                }
-            ).encode(),
-            "policy",
-            reads_files=False,
-        )

@@ -896,22 +896,6 @@ class ShowReleaseResponse(_message.Message):
     end: Release
     def __init__(self, shown: _Optional[_Union[ShownElements, _Mapping]] = ..., end: _Optional[_Union[Release, _Mapping]] = ...) -> None: ...
 
-class ComputeCostRequest(_message.Message):
-    __slots__ = ("plan", "released", "ended_in_bottom")
-    PLAN_FIELD_NUMBER: _ClassVar[int]
-    RELEASED_FIELD_NUMBER: _ClassVar[int]
-    ENDED_IN_BOTTOM_FIELD_NUMBER: _ClassVar[int]
-    plan: bytes
-    released: int
-    ended_in_bottom: bool
-    def __init__(self, plan: _Optional[bytes] = ..., released: _Optional[int] = ..., ended_in_bottom: bool = ...) -> None: ...
-
-class ComputeCostResponse(_message.Message):
-    __slots__ = ("cost",)
-    COST_FIELD_NUMBER: _ClassVar[int]
-    cost: _cost_pb2.Cost
-    def __init__(self, cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ...) -> None: ...
-
 class PublishedDomain(_message.Message):
     __slots__ = ("rho", "delta")
     RHO_FIELD_NUMBER: _ClassVar[int]
@@ -967,48 +951,6 @@ class DescribeGuaranteeResponse(_message.Message):
     worth: BudgetWorth
     shared: BudgetWorth
     def __init__(self, worth: _Optional[_Union[BudgetWorth, _Mapping]] = ..., shared: _Optional[_Union[BudgetWorth, _Mapping]] = ...) -> None: ...
-
-class SolveParametersRequest(_message.Message):
-    __slots__ = ("epsilon", "delta", "epsilon_per", "information", "calls", "delta_per_call", "d_bar", "domains")
-    EPSILON_FIELD_NUMBER: _ClassVar[int]
-    DELTA_FIELD_NUMBER: _ClassVar[int]
-    EPSILON_PER_FIELD_NUMBER: _ClassVar[int]
-    INFORMATION_FIELD_NUMBER: _ClassVar[int]
-    CALLS_FIELD_NUMBER: _ClassVar[int]
-    DELTA_PER_CALL_FIELD_NUMBER: _ClassVar[int]
-    D_BAR_FIELD_NUMBER: _ClassVar[int]
-    DOMAINS_FIELD_NUMBER: _ClassVar[int]
-    epsilon: str
-    delta: str
-    epsilon_per: str
-    information: int
-    calls: int
-    delta_per_call: str
-    d_bar: int
-    domains: _containers.RepeatedCompositeFieldContainer[PublishedDomain]
-    def __init__(self, epsilon: _Optional[str] = ..., delta: _Optional[str] = ..., epsilon_per: _Optional[str] = ..., information: _Optional[int] = ..., calls: _Optional[int] = ..., delta_per_call: _Optional[str] = ..., d_bar: _Optional[int] = ..., domains: _Optional[_Iterable[_Union[PublishedDomain, _Mapping]]] = ...) -> None: ...
-
-class SolveParametersResponse(_message.Message):
-    __slots__ = ("epsilon_per", "information", "calls", "delta_per_call", "slack", "epsilon", "delta", "domain_count", "times")
-    EPSILON_PER_FIELD_NUMBER: _ClassVar[int]
-    INFORMATION_FIELD_NUMBER: _ClassVar[int]
-    CALLS_FIELD_NUMBER: _ClassVar[int]
-    DELTA_PER_CALL_FIELD_NUMBER: _ClassVar[int]
-    SLACK_FIELD_NUMBER: _ClassVar[int]
-    EPSILON_FIELD_NUMBER: _ClassVar[int]
-    DELTA_FIELD_NUMBER: _ClassVar[int]
-    DOMAIN_COUNT_FIELD_NUMBER: _ClassVar[int]
-    TIMES_FIELD_NUMBER: _ClassVar[int]
-    epsilon_per: str
-    information: int
-    calls: int
-    delta_per_call: str
-    slack: str
-    epsilon: float
-    delta: float
-    domain_count: int
-    times: int
-    def __init__(self, epsilon_per: _Optional[str] = ..., information: _Optional[int] = ..., calls: _Optional[int] = ..., delta_per_call: _Optional[str] = ..., slack: _Optional[str] = ..., epsilon: _Optional[float] = ..., delta: _Optional[float] = ..., domain_count: _Optional[int] = ..., times: _Optional[int] = ...) -> None: ...
 
 class GetCatalogRequest(_message.Message):
     __slots__ = ("table", "page_size", "page_token", "audience")
@@ -1283,41 +1225,3 @@ class ChosenCells(_message.Message):
     CELLS_FIELD_NUMBER: _ClassVar[int]
     cells: _containers.RepeatedScalarFieldContainer[int]
     def __init__(self, cells: _Optional[_Iterable[int]] = ...) -> None: ...
-
-class CheckPolicyRequest(_message.Message):
-    __slots__ = ("text",)
-    TEXT_FIELD_NUMBER: _ClassVar[int]
-    text: str
-    def __init__(self, text: _Optional[str] = ...) -> None: ...
-
-class PolicyProblem(_message.Message):
-    __slots__ = ("line", "key", "message")
-    LINE_FIELD_NUMBER: _ClassVar[int]
-    KEY_FIELD_NUMBER: _ClassVar[int]
-    MESSAGE_FIELD_NUMBER: _ClassVar[int]
-    line: int
-    key: str
-    message: str
-    def __init__(self, line: _Optional[int] = ..., key: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
-
-class PolicyDefault(_message.Message):
-    __slots__ = ("key", "value")
-    KEY_FIELD_NUMBER: _ClassVar[int]
-    VALUE_FIELD_NUMBER: _ClassVar[int]
-    key: str
-    value: str
-    def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
-
-class CheckPolicyResponse(_message.Message):
-    __slots__ = ("faults", "tables", "warnings", "defaults", "keeps_currency")
-    FAULTS_FIELD_NUMBER: _ClassVar[int]
-    TABLES_FIELD_NUMBER: _ClassVar[int]
-    WARNINGS_FIELD_NUMBER: _ClassVar[int]
-    DEFAULTS_FIELD_NUMBER: _ClassVar[int]
-    KEEPS_CURRENCY_FIELD_NUMBER: _ClassVar[int]
-    faults: _containers.RepeatedCompositeFieldContainer[PolicyProblem]
-    tables: _containers.RepeatedScalarFieldContainer[str]
-    warnings: _containers.RepeatedCompositeFieldContainer[PolicyProblem]
-    defaults: _containers.RepeatedCompositeFieldContainer[PolicyDefault]
-    keeps_currency: bool
-    def __init__(self, faults: _Optional[_Iterable[_Union[PolicyProblem, _Mapping]]] = ..., tables: _Optional[_Iterable[str]] = ..., warnings: _Optional[_Iterable[_Union[PolicyProblem, _Mapping]]] = ..., defaults: _Optional[_Iterable[_Union[PolicyDefault, _Mapping]]] = ..., keeps_currency: bool = ...) -> None: ...

@@ -68,30 +68,15 @@ class DpServiceStub(object):
                 request_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.ShowReleaseRequest.SerializeToString,
                 response_deserializer=gris_dot_dp_dot_v1_dot_dp__pb2.ShowReleaseResponse.FromString,
                 _registered_method=True)
-        self.ComputeCost = channel.unary_unary(
-                '/gris.dp.v1.DpService/ComputeCost',
-                request_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.ComputeCostRequest.SerializeToString,
-                response_deserializer=gris_dot_dp_dot_v1_dot_dp__pb2.ComputeCostResponse.FromString,
-                _registered_method=True)
         self.DescribeGuarantee = channel.unary_unary(
                 '/gris.dp.v1.DpService/DescribeGuarantee',
                 request_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.DescribeGuaranteeRequest.SerializeToString,
                 response_deserializer=gris_dot_dp_dot_v1_dot_dp__pb2.DescribeGuaranteeResponse.FromString,
                 _registered_method=True)
-        self.SolveParameters = channel.unary_unary(
-                '/gris.dp.v1.DpService/SolveParameters',
-                request_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.SolveParametersRequest.SerializeToString,
-                response_deserializer=gris_dot_dp_dot_v1_dot_dp__pb2.SolveParametersResponse.FromString,
-                _registered_method=True)
         self.GetCatalog = channel.unary_unary(
                 '/gris.dp.v1.DpService/GetCatalog',
                 request_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.GetCatalogRequest.SerializeToString,
                 response_deserializer=gris_dot_dp_dot_v1_dot_dp__pb2.GetCatalogResponse.FromString,
-                _registered_method=True)
-        self.CheckPolicy = channel.unary_unary(
-                '/gris.dp.v1.DpService/CheckPolicy',
-                request_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.CheckPolicyRequest.SerializeToString,
-                response_deserializer=gris_dot_dp_dot_v1_dot_dp__pb2.CheckPolicyResponse.FromString,
                 _registered_method=True)
 
 
@@ -146,13 +131,6 @@ class DpServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def ComputeCost(self, request, context):
-        """Returns the cost of a release that showed a given number of elements. Pure; always equal to what AddNoise returns.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
     def DescribeGuarantee(self, request, context):
         """Returns what a budget is worth: the guarantee of everything that it can pay for, whatever is asked. Another
         currency than this deployment's is FAILED_PRECONDITION with reason UNIT_MISMATCH.
@@ -161,24 +139,9 @@ class DpServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def SolveParameters(self, request, context):
-        """Finds the currency or the budget whose guarantee is within a given one.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
     def GetCatalog(self, request, context):
         """Returns what may be asked: tables, columns, domains and measures, page by page. If the policy changes between two
         pages, the next one is FAILED_PRECONDITION with reason CATALOG_CHANGED: start again from the first page.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def CheckPolicy(self, request, context):
-        """Returns what is wrong with the text of a policy or, of a sound one, what its author should know before it is served.
-        It reads no data and no file, and nothing is stored: a policy that names files has a fault for each.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -212,30 +175,15 @@ def add_DpServiceServicer_to_server(servicer, server):
                     request_deserializer=gris_dot_dp_dot_v1_dot_dp__pb2.ShowReleaseRequest.FromString,
                     response_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.ShowReleaseResponse.SerializeToString,
             ),
-            'ComputeCost': grpc.unary_unary_rpc_method_handler(
-                    servicer.ComputeCost,
-                    request_deserializer=gris_dot_dp_dot_v1_dot_dp__pb2.ComputeCostRequest.FromString,
-                    response_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.ComputeCostResponse.SerializeToString,
-            ),
             'DescribeGuarantee': grpc.unary_unary_rpc_method_handler(
                     servicer.DescribeGuarantee,
                     request_deserializer=gris_dot_dp_dot_v1_dot_dp__pb2.DescribeGuaranteeRequest.FromString,
                     response_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.DescribeGuaranteeResponse.SerializeToString,
             ),
-            'SolveParameters': grpc.unary_unary_rpc_method_handler(
-                    servicer.SolveParameters,
-                    request_deserializer=gris_dot_dp_dot_v1_dot_dp__pb2.SolveParametersRequest.FromString,
-                    response_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.SolveParametersResponse.SerializeToString,
-            ),
             'GetCatalog': grpc.unary_unary_rpc_method_handler(
                     servicer.GetCatalog,
                     request_deserializer=gris_dot_dp_dot_v1_dot_dp__pb2.GetCatalogRequest.FromString,
                     response_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.GetCatalogResponse.SerializeToString,
-            ),
-            'CheckPolicy': grpc.unary_unary_rpc_method_handler(
-                    servicer.CheckPolicy,
-                    request_deserializer=gris_dot_dp_dot_v1_dot_dp__pb2.CheckPolicyRequest.FromString,
-                    response_serializer=gris_dot_dp_dot_v1_dot_dp__pb2.CheckPolicyResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -393,33 +341,6 @@ class DpService(object):
             _registered_method=True)
 
     @staticmethod
-    def ComputeCost(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/gris.dp.v1.DpService/ComputeCost',
-            gris_dot_dp_dot_v1_dot_dp__pb2.ComputeCostRequest.SerializeToString,
-            gris_dot_dp_dot_v1_dot_dp__pb2.ComputeCostResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
     def DescribeGuarantee(request,
             target,
             options=(),
@@ -447,33 +368,6 @@ class DpService(object):
             _registered_method=True)
 
     @staticmethod
-    def SolveParameters(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/gris.dp.v1.DpService/SolveParameters',
-            gris_dot_dp_dot_v1_dot_dp__pb2.SolveParametersRequest.SerializeToString,
-            gris_dot_dp_dot_v1_dot_dp__pb2.SolveParametersResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
     def GetCatalog(request,
             target,
             options=(),
@@ -490,33 +384,6 @@ class DpService(object):
             '/gris.dp.v1.DpService/GetCatalog',
             gris_dot_dp_dot_v1_dot_dp__pb2.GetCatalogRequest.SerializeToString,
             gris_dot_dp_dot_v1_dot_dp__pb2.GetCatalogResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def CheckPolicy(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/gris.dp.v1.DpService/CheckPolicy',
-            gris_dot_dp_dot_v1_dot_dp__pb2.CheckPolicyRequest.SerializeToString,
-            gris_dot_dp_dot_v1_dot_dp__pb2.CheckPolicyResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -66,12 +66,6 @@ class DpServiceStub:
     deployment made.
     """
 
-    ComputeCost: grpc.UnaryUnaryMultiCallable[
-        gris_api.dp.v1.dp_pb2.ComputeCostRequest,
-        gris_api.dp.v1.dp_pb2.ComputeCostResponse,
-    ]
-    """Returns the cost of a release that showed a given number of elements. Pure; always equal to what AddNoise returns."""
-
     DescribeGuarantee: grpc.UnaryUnaryMultiCallable[
         gris_api.dp.v1.dp_pb2.DescribeGuaranteeRequest,
         gris_api.dp.v1.dp_pb2.DescribeGuaranteeResponse,
@@ -80,26 +74,12 @@ class DpServiceStub:
     currency than this deployment's is FAILED_PRECONDITION with reason UNIT_MISMATCH.
     """
 
-    SolveParameters: grpc.UnaryUnaryMultiCallable[
-        gris_api.dp.v1.dp_pb2.SolveParametersRequest,
-        gris_api.dp.v1.dp_pb2.SolveParametersResponse,
-    ]
-    """Finds the currency or the budget whose guarantee is within a given one."""
-
     GetCatalog: grpc.UnaryUnaryMultiCallable[
         gris_api.dp.v1.dp_pb2.GetCatalogRequest,
         gris_api.dp.v1.dp_pb2.GetCatalogResponse,
     ]
     """Returns what may be asked: tables, columns, domains and measures, page by page. If the policy changes between two
     pages, the next one is FAILED_PRECONDITION with reason CATALOG_CHANGED: start again from the first page.
-    """
-
-    CheckPolicy: grpc.UnaryUnaryMultiCallable[
-        gris_api.dp.v1.dp_pb2.CheckPolicyRequest,
-        gris_api.dp.v1.dp_pb2.CheckPolicyResponse,
-    ]
-    """Returns what is wrong with the text of a policy or, of a sound one, what its author should know before it is served.
-    It reads no data and no file, and nothing is stored: a policy that names files has a fault for each.
     """
 
 class DpServiceAsyncStub:
@@ -150,12 +130,6 @@ class DpServiceAsyncStub:
     deployment made.
     """
 
-    ComputeCost: grpc.aio.UnaryUnaryMultiCallable[
-        gris_api.dp.v1.dp_pb2.ComputeCostRequest,
-        gris_api.dp.v1.dp_pb2.ComputeCostResponse,
-    ]
-    """Returns the cost of a release that showed a given number of elements. Pure; always equal to what AddNoise returns."""
-
     DescribeGuarantee: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.dp.v1.dp_pb2.DescribeGuaranteeRequest,
         gris_api.dp.v1.dp_pb2.DescribeGuaranteeResponse,
@@ -164,26 +138,12 @@ class DpServiceAsyncStub:
     currency than this deployment's is FAILED_PRECONDITION with reason UNIT_MISMATCH.
     """
 
-    SolveParameters: grpc.aio.UnaryUnaryMultiCallable[
-        gris_api.dp.v1.dp_pb2.SolveParametersRequest,
-        gris_api.dp.v1.dp_pb2.SolveParametersResponse,
-    ]
-    """Finds the currency or the budget whose guarantee is within a given one."""
-
     GetCatalog: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.dp.v1.dp_pb2.GetCatalogRequest,
         gris_api.dp.v1.dp_pb2.GetCatalogResponse,
     ]
     """Returns what may be asked: tables, columns, domains and measures, page by page. If the policy changes between two
     pages, the next one is FAILED_PRECONDITION with reason CATALOG_CHANGED: start again from the first page.
-    """
-
-    CheckPolicy: grpc.aio.UnaryUnaryMultiCallable[
-        gris_api.dp.v1.dp_pb2.CheckPolicyRequest,
-        gris_api.dp.v1.dp_pb2.CheckPolicyResponse,
-    ]
-    """Returns what is wrong with the text of a policy or, of a sound one, what its author should know before it is served.
-    It reads no data and no file, and nothing is stored: a policy that names files has a fault for each.
     """
 
 class DpServiceServicer(metaclass=abc.ABCMeta):
@@ -245,14 +205,6 @@ class DpServiceServicer(metaclass=abc.ABCMeta):
         """
 
     @abc.abstractmethod
-    def ComputeCost(
-        self,
-        request: gris_api.dp.v1.dp_pb2.ComputeCostRequest,
-        context: _ServicerContext,
-    ) -> typing.Union[gris_api.dp.v1.dp_pb2.ComputeCostResponse, collections.abc.Awaitable[gris_api.dp.v1.dp_pb2.ComputeCostResponse]]:
-        """Returns the cost of a release that showed a given number of elements. Pure; always equal to what AddNoise returns."""
-
-    @abc.abstractmethod
     def DescribeGuarantee(
         self,
         request: gris_api.dp.v1.dp_pb2.DescribeGuaranteeRequest,
@@ -263,14 +215,6 @@ class DpServiceServicer(metaclass=abc.ABCMeta):
         """
 
     @abc.abstractmethod
-    def SolveParameters(
-        self,
-        request: gris_api.dp.v1.dp_pb2.SolveParametersRequest,
-        context: _ServicerContext,
-    ) -> typing.Union[gris_api.dp.v1.dp_pb2.SolveParametersResponse, collections.abc.Awaitable[gris_api.dp.v1.dp_pb2.SolveParametersResponse]]:
-        """Finds the currency or the budget whose guarantee is within a given one."""
-
-    @abc.abstractmethod
     def GetCatalog(
         self,
         request: gris_api.dp.v1.dp_pb2.GetCatalogRequest,
@@ -278,16 +222,6 @@ class DpServiceServicer(metaclass=abc.ABCMeta):
     ) -> typing.Union[gris_api.dp.v1.dp_pb2.GetCatalogResponse, collections.abc.Awaitable[gris_api.dp.v1.dp_pb2.GetCatalogResponse]]:
         """Returns what may be asked: tables, columns, domains and measures, page by page. If the policy changes between two
         pages, the next one is FAILED_PRECONDITION with reason CATALOG_CHANGED: start again from the first page.
-        """
-
-    @abc.abstractmethod
-    def CheckPolicy(
-        self,
-        request: gris_api.dp.v1.dp_pb2.CheckPolicyRequest,
-        context: _ServicerContext,
-    ) -> typing.Union[gris_api.dp.v1.dp_pb2.CheckPolicyResponse, collections.abc.Awaitable[gris_api.dp.v1.dp_pb2.CheckPolicyResponse]]:
-        """Returns what is wrong with the text of a policy or, of a sound one, what its author should know before it is served.
-        It reads no data and no file, and nothing is stored: a policy that names files has a fault for each.
         """
 
 def add_DpServiceServicer_to_server(servicer: DpServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...
