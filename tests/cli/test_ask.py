@@ -431,7 +431,7 @@ def test_help_loads_neither_grpc_nor_an_engine() -> None:
     assert (0, "") == (done.returncode, done.stderr)
 
 
-@pytest.mark.usefixtures("starts_processes")
+@pytest.mark.usefixtures("starts_processes", "examples_at_hand")
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

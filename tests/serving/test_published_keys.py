@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,9 +46,12 @@ from tests.support.log_events import everything_logged, logged_events
 from tests.support.pki import Authority, Issuer
 
 AUDIENCE = "gris"
+# Refreshes follow at once, and a machine that is busy may take its time for each.
 QUICK = RefreshLimits(
-    early_seconds=0.02, retry_seconds=0.02, most_retry_seconds=0.05, fetch=FetchLimits(seconds=0.5)
+    early_seconds=0.02, retry_seconds=0.02, most_retry_seconds=0.05, fetch=FetchLimits(seconds=10)
 )
+# For servers whose answer never ends.
+IMPATIENT = replace(QUICK, fetch=FetchLimits(seconds=0.5))
 
 
 def threads() -> list[threading.Thread]:
@@ -238,12 +242,14 @@ def test_unknown_keys_wait_for_their_turn(server: KeyServer, authority: Authorit
 def test_failures_are_not_hammered(server: KeyServer, authority: Authority, key: Issuer) -> None:
     """Retries wait twice as long each time, whatever tokens ask for."""
     server.answers[KEYS] = says(b"", 500)
-    verifier = started(server, authority, RefreshLimits(early_seconds=0, retry_seconds=0.1))
     began = time.monotonic()
-    while time.monotonic() - began < 1.5:
-        assert not accepts(verifier, signed(server, key))
-    # At 0, then after 0.05 to 0.1, 0.1 to 0.2, 0.2 to 0.4, 0.4 to 0.8 and 0.8 to 1.6 seconds.
-    assert 3 <= len(server.asked) <= 6
+    verifier = started(server, authority, RefreshLimits(early_seconds=0, retry_seconds=0.1))
+    token = signed(server, key)
+    while len(server.asked) < 5:
+        assert not accepts(verifier, token)
+        assert time.monotonic() - began < 50
+    # At 0, then after at least 0.05, 0.1, 0.2 and 0.4 seconds.
+    assert time.monotonic() - began >= 0.75
 
 
 def faults(server: KeyServer, key: Issuer) -> Mapping[str, tuple[Answer, str]]:
@@ -296,11 +302,14 @@ def test_what_is_no_answer_changes_nothing(
     server: KeyServer, authority: Authority, key: Issuer, caplog: pytest.LogCaptureFixture, fault: str
 ) -> None:
     """The keys before stay in force, the log says what was wrong, and later answers count again."""
-    verifier = started(server, authority, keys_refresh_seconds=0.02)
     token, answers = signed(server, key), faults(server, key)
     assert set(FAULTS) == set(answers)
+    answer, expected = answers[fault]
+    limits = IMPATIENT if expected == "timeout" else QUICK
+    verifier = started(server, authority, limits, keys_refresh_seconds=0.02)
     until(lambda: accepts(verifier, token))
-    server.answers[KEYS], expected = answers[fault]
+    caplog.clear()
+    server.answers[KEYS] = answer
     until(lambda: problems(caplog))
     assert accepts(verifier, token)
     assert {expected} == set(problems(caplog))
@@ -315,7 +324,7 @@ def test_a_server_that_says_nothing_at_all_ends_in_time(
     """It takes the connection and leaves the handshake undone."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"https://127.0.0.1:{silent.getsockname()[1]}/keys"
-        verifier = started(server, authority, keys_url=url)
+        verifier = started(server, authority, IMPATIENT, keys_url=url)
         until(lambda: problems(caplog))
     assert "timeout" == problems(caplog)[0]
     assert verifier
@@ -390,7 +399,7 @@ def test_keys_that_have_become_too_old_are_no_longer_believed(
     server: KeyServer, authority: Authority, key: Issuer, caplog: pytest.LogCaptureFixture
 ) -> None:
     """While no fetch succeeds; the log then says so more loudly."""
-    verifier = started(server, authority, keys_refresh_seconds=0.02, keys_max_age_seconds=1.0)
+    verifier = started(server, authority, keys_refresh_seconds=0.02, keys_max_age_seconds=4.0)
     until(lambda: accepts(verifier, signed(server, key)))
     server.answers[KEYS] = says(b"", 500)
     until(lambda: problems(caplog))
