@@ -71,15 +71,10 @@ def invalid(field: str, problem: str) -> grpc.Status:
 def out_of_reach() -> grpc.Status:
     """Return the status for an account that a caller may not name, whether or not it exists."""
     message = (
-        "account: expected the caller's own account, or one below it where the gateway's rules allow that"
+        "account: expected the caller's own account, or one below it where the gateway's rules allow that; name no "
+        "account (leave out --account) to ask for your own"
     )
     return _status(grpc.StatusCode.PERMISSION_DENIED, "ACCOUNT_OUT_OF_REACH", message)
-
-
-def in_progress() -> grpc.Status:
-    """Return the status for a retry whose first request is still being answered."""
-    message = "request_id: a request of this id is being answered; repeat it later"
-    return _status(grpc.StatusCode.ABORTED, "REQUEST_IN_PROGRESS", message)
 
 
 async def refuse_too_many(context: Context, error: TooManyError) -> NoReturn:

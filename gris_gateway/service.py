@@ -46,10 +46,6 @@ _Converted = TypeVar("_Converted")
 log = logging.getLogger(__name__)
 
 
-class InProgressError(Exception):
-    """The first request of this id is still being answered."""
-
-
 class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
     """Asks on behalf of the caller, `callers.current_caller`.
 
@@ -73,7 +69,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
         self._limits = limits
         self._offered = offered
         self._page_tokens = PageTokens()
-        self._answering: set[tuple[Account, str]] = set()
+        self._answering: dict[tuple[Account, str], asyncio.Event] = {}
         self._finishing: set[asyncio.Task[_Answer]] = set()
 
     async def Ask(self, request: app_pb2.AskRequest, context: Context) -> AsyncIterator[app_pb2.AskResponse]:
@@ -156,7 +152,7 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
     ) -> _Answer:
         question, request_id = _question(request.question), _request_id(request.request_id)
         confidence, max_cost = _confidence(request.confidence), _max_cost(request)
-        with self._alone(account, request_id) as alone:
+        with await self._alone(account, request_id) as alone:
             client = self._client_of(account)
             known = await self._history.find(account, request_id) if request_id else None
             if known is not None and (known.question, known.confidence) != (question, request.confidence):
@@ -239,19 +235,16 @@ class PrivateQueryServicer(app_pb2_grpc.PrivateQueryServiceServicer):
             raise RequestError("page_size", f"expected 1 to {largest}, or 0 for {default}")
         return wanted or default
 
-    def _alone(self, account: Account, request_id: str) -> ExitStack:
-        """Let one request of an id be answered at a time, until the returned stack is closed.
-
-        Raises:
-            InProgressError: Another request of this id is being answered.
-        """
+    async def _alone(self, account: Account, request_id: str) -> ExitStack:
+        """Wait while another request of an id is being answered, and let none be until the stack is closed."""
         stack = ExitStack()
         if request_id:
             key = (account, request_id)
-            if key in self._answering:
-                raise InProgressError
-            self._answering.add(key)
-            stack.callback(self._answering.discard, key)
+            while (other := self._answering.get(key)) is not None:
+                await other.wait()
+            self._answering[key] = ended = asyncio.Event()
+            stack.callback(ended.set)
+            stack.callback(self._answering.pop, key)
         return stack
 
 
@@ -275,6 +268,8 @@ async def _converted(result: PrivateResult, convert: Callable[[], _Converted]) -
 def _replay(known: app_pb2.PastRelease) -> _Answer:
     end = app_pb2.Result(replayed=True)
     end.MergeFrom(known.result)
+    # It was charged for the request before.
+    end.charged.information = end.charged.calls = 0
     return _Answer((known.elements,), end)
 
 
@@ -345,8 +340,6 @@ async def _reporting_errors(
             yield
     except OutOfReachError:
         await context.abort_with_status(rpc_errors.out_of_reach())
-    except InProgressError:
-        await context.abort_with_status(rpc_errors.in_progress())
     except TooManyError as error:
         await rpc_errors.refuse_too_many(context, error)
     except Exception as error:

@@ -19,7 +19,6 @@
     │   │   └── HomeUnavailable  the ledger is a region's, and its home, which alone knows the answer, is away
     │   ├── ServiceFailed      it has an internal error
     │   ├── OutcomeUnknown     a change may have happened; its answer is lost
-    │   │   └── RequestInProgress  the request was sent before, and is still being answered
     │   ├── ServiceRefused     it refused what the connector sent: `reason`
     │   ├── PlanExpired        dp_service asks for a new translation
     │   └── ReservationOver    the reservation lapsed before it was settled
@@ -276,10 +275,6 @@ class OutcomeUnknown(ServiceError):
     """
 
     code = ErrorCode.UNAVAILABLE
-
-
-class RequestInProgress(OutcomeUnknown):
-    """A request of the same id is still being answered, and may be charged; sent again later, it gets that answer."""
 
 
 class ServiceRefused(ServiceError):

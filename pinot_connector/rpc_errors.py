@@ -33,7 +33,6 @@ from pinot_connector.errors import (
     PlanExpired,
     RefusedByPolicy,
     ReleaseNotRecorded,
-    RequestInProgress,
     ReservationOver,
     ServiceFailed,
     ServiceRefused,
@@ -321,9 +320,6 @@ _MEANINGS: dict[tuple[Service, str], Callable[[_Failure], GrisError]] = {
     (Service.GATEWAY, "OVERLOADED"): lambda failure: TooManyCalls(Service.GATEWAY, failure.text),
     (Service.GATEWAY, "RATE_LIMITED"): lambda failure: TooManyCalls(Service.GATEWAY, failure.text),
     (Service.GATEWAY, "TOO_MANY_AT_ONCE"): lambda failure: TooManyCalls(Service.GATEWAY, failure.text),
-    (Service.GATEWAY, "REQUEST_IN_PROGRESS"): lambda failure: RequestInProgress(
-        Service.GATEWAY, failure.text
-    ),
     (Service.BUDGET, "STORE_UNAVAILABLE"): lambda _: ServiceUnavailable(
         Service.BUDGET, "its store is not available"
     ),

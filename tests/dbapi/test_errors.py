@@ -40,7 +40,6 @@ MEANINGS: dict[type[errors.GrisError], type[dbapi.Error]] = {
     errors.HomeUnavailable: dbapi.OperationalError,
     errors.ServiceFailed: dbapi.OperationalError,
     errors.OutcomeUnknown: dbapi.OperationalError,
-    errors.RequestInProgress: dbapi.OperationalError,
     errors.ServiceRefused: dbapi.OperationalError,
     errors.PlanExpired: dbapi.OperationalError,
     errors.ReservationOver: dbapi.OperationalError,

@@ -27,7 +27,6 @@ from pinot_connector.errors import (
     OutcomeUnknown,
     RefusedByPolicy,
     ReleaseNotRecorded,
-    RequestInProgress,
     ServiceUntrusted,
 )
 
@@ -88,9 +87,6 @@ _UNKNOWN = (
     "It is not known whether the question was charged. Where the catalogue says repeats_are_free, asking exactly the "
     "same again costs nothing if it was."
 )
-_IN_PROGRESS = (
-    "A request of this id is still being answered, and may be charged. Send the same again in a few seconds."
-)
 _UNREAD = (
     "Nothing of the answer is shown. A question may have been charged: read the budget, and tell the operator. Do not "
     "retry."
@@ -105,7 +101,6 @@ _FIRST_LOOK = (
 # Of the kinds that an error is of, the first counts; others say what their code does.
 _OF_KINDS: tuple[tuple[type[GrisError], str], ...] = (
     (BudgetHeld, _HELD),
-    (RequestInProgress, _IN_PROGRESS),
     (OutcomeUnknown, _UNKNOWN),
     (ReleaseNotRecorded, _WHAT_TO_DO[ErrorCode.UNEXPECTED]),
     (IntegrityError, _UNREAD),

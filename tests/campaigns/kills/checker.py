@@ -17,7 +17,6 @@ EXPECTED_REFUSALS = frozenset(
         "OUTCOME_UNKNOWN",
         "BUDGET_EXHAUSTED",
         "BUDGET_HELD",
-        "REQUEST_IN_PROGRESS",
         "OVERLOADED",
         "code CANCELLED",
         "code DEADLINE_EXCEEDED",
