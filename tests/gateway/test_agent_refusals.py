@@ -113,6 +113,14 @@ async def test_a_refused_call_shows_one_that_is_accepted(
     assert f"FROM {table}" in failure["example"]
 
 
+async def test_a_tool_without_arguments_refuses_one_by_its_name(dp: DpServiceClient) -> None:
+    """An agent that names an account must not take another's budget for that account's."""
+    client: Any = Priced(dp)
+    refused = await TOOLS["budget"].called(client, {"account": "acme/ben"})
+    assert "there is no field account" in text_of(refused)
+    assert not (await TOOLS["budget"].called(client, {})).is_error
+
+
 async def test_no_example_is_shown_where_the_catalogue_cannot_be_read(dp: DpServiceClient) -> None:
     """It might not be accepted."""
     for arguments, _, _ in REFUSED:

@@ -24,9 +24,6 @@ class Arguments(BaseModel):
 class Nothing(Arguments):
     """A tool without arguments."""
 
-    # Some clients send some all the same.
-    model_config = ConfigDict(extra="ignore", json_schema_extra={"additionalProperties": False})
-
 
 class CatalogArguments(Arguments):
     """What to list."""
