@@ -6,34 +6,21 @@ import asyncio
 import math
 import ssl
 from collections.abc import AsyncIterator, Collection, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from typing import Protocol
+from contextlib import asynccontextmanager, contextmanager
 
 import uvicorn
-from starlette.types import Receive, Scope, Send
 
 from gris_gateway.face_admission import FaceAdmission
 from gris_gateway.face_settings import BrokerSettings, HttpSettings
 from gris_gateway.limits import GatewayLimits
 from gris_gateway.page_admission import PageAdmission
 from gris_gateway.page_settings import PageSettings
+from gris_serving.http_application import HttpApplication
 from gris_serving.http_connections import timed_protocol
 from gris_serving.http_requests import HttpRules
 from gris_serving.listening import UNIX, bound_socket
 from gris_serving.security import warn_of_missing_protection
 from gris_serving.tls import is_loopback
-
-
-class HttpFace(Protocol):
-    """An ASGI application that a gateway serves."""
-
-    def running(self) -> AbstractAsyncContextManager[None]:
-        """Answer requests while the block runs."""
-        ...
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        ...
 
 
 class HttpServer:
@@ -52,7 +39,7 @@ class HttpServer:
         name: str,
         listen: str,
         tls: ssl.SSLContext | None,
-        face: HttpFace,
+        face: HttpApplication,
         limits: GatewayLimits,
     ) -> None:
         self._name = name
@@ -107,21 +94,23 @@ class HttpServer:
         )
 
 
-def application_of(settings: HttpSettings, admitting: FaceAdmission, limits: GatewayLimits) -> HttpFace:
+def application_of(
+    settings: HttpSettings, admitting: FaceAdmission, limits: GatewayLimits
+) -> HttpApplication:
     """Return what is served by these settings."""
     rules = rules_of(settings.hosts, settings.origins, limits)
     if isinstance(settings, BrokerSettings):
         from gris_gateway.faces.broker.application import BrokerApplication  # noqa: PLC0415 - an extra
 
         return BrokerApplication(admitting, rules, settings.address)
-    from gris_gateway.faces.mcp.http import HttpApplication  # noqa: PLC0415 - an extra
+    from gris_gateway.faces.mcp.http import McpApplication  # noqa: PLC0415 - an extra
 
-    return HttpApplication(admitting, rules)
+    return McpApplication(admitting, rules)
 
 
 def page_of(
     settings: PageSettings, admitting: FaceAdmission, limits: GatewayLimits, *, is_secure: bool
-) -> HttpFace:
+) -> HttpApplication:
     """Return the page."""
     from gris_gateway.faces.page.application import PageApplication  # noqa: PLC0415 - an extra
 

@@ -17,7 +17,7 @@ import pytest
 from gris_gateway.configuration import GatewayConfiguration
 from gris_gateway.face_admission import FaceAdmission
 from gris_gateway.face_settings import McpSettings
-from gris_gateway.faces.mcp.http import HttpApplication
+from gris_gateway.faces.mcp.http import McpApplication
 from gris_gateway.faces.mcp.unreadable import UNREADABLE
 from gris_gateway.http_faces import HttpServer, application_of
 from gris_gateway.limits import DEFAULT_LIMITS
@@ -221,7 +221,7 @@ class Waiting:
 async def test_a_question_is_cancelled_when_its_agent_leaves(version: str) -> None:
     """In both eras of the protocol, the call to the gateway ends when the connection does."""
     waiting = Waiting()
-    application = HttpApplication(waiting, HttpRules())
+    application = McpApplication(waiting, HttpRules())
     meta = {
         "io.modelcontextprotocol/protocolVersion": version,
         "io.modelcontextprotocol/clientCapabilities": {},

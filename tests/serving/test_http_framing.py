@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import pytest
+from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from gris_gateway.http_faces import HttpServer
 from gris_gateway.limits import GatewayLimits
+from gris_serving.http_application import HttpApplication
+from gris_serving.http_requests import HttpRules
+from gris_serving.refusals import HttpRefusalError
 
 HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\n"
 HIDDEN = b"GET /hidden HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -18,28 +20,20 @@ FRAMED = HEAD + b"Content-Length: 3\r\n\r\nabc"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
 
 
-class Face:
+class Face(HttpApplication):
     """Answers every request, and remembers paths and bodies."""
 
     def __init__(self) -> None:
+        super().__init__(HttpRules())
         self.requests: list[tuple[str, bytes]] = []
 
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Do nothing."""
-        yield
+    def _refused(self, refusal: HttpRefusalError, scope: Scope) -> Response:
+        raise AssertionError(refusal)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer with an empty 200."""
-        body, more = b"", True
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return
-            body, more = body + message["body"], message["more_body"]
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body = await self._rules.body(scope, receive)
         self.requests.append((scope["path"], body))
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
-        await send({"type": "http.response.body"})
+        await Response()(scope, receive, send)
 
 
 async def exchanged(face: Face, *parts: bytes) -> list[bytes]:

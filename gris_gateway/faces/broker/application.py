@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from functools import partial
 from http import HTTPStatus
 from importlib.metadata import version
@@ -27,6 +26,7 @@ from gris_gateway.faces.broker.failures import INTERNAL, code_of
 from gris_gateway.faces.broker.statements import Asked, asked, asked_in
 from gris_gateway.faces.broker.tables import broker_at, schema_of
 from gris_serving.admitting import Admitting
+from gris_serving.http_application import HttpApplication, require_method
 from gris_serving.http_connections import sender_of
 from gris_serving.http_requests import HttpRules
 from gris_serving.internal_errors import log_internal_error
@@ -49,7 +49,7 @@ _Answering = Callable[[AsyncGatewayClient, bytes], Awaitable[Response]]
 log = logging.getLogger(__name__)
 
 
-class BrokerApplication:
+class BrokerApplication(HttpApplication):
     """The ASGI application.
 
     Args:
@@ -61,31 +61,19 @@ class BrokerApplication:
     def __init__(
         self, admitting: Admitting[AsyncGatewayClient], rules: HttpRules, address: str | None = None
     ) -> None:
+        super().__init__(rules)
         self._admitting = admitting
-        self._rules = rules
         self._address = address
 
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Do nothing: requests need nothing that has to be kept."""
-        yield
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        if scope["type"] != "http":
-            raise AssertionError("only HTTP is served here")
-        try:
-            self._rules.require_right_address(Headers(scope=scope))
-            await self._answer(scope, receive, send)
-        except HttpRefusalError as error:
-            of_http = (HTTPStatus.MISDIRECTED_REQUEST, HTTPStatus.METHOD_NOT_ALLOWED)
-            # What asks otherwise is no client of a broker: 200 to CONNECT would begin another protocol.
-            is_asked = scope["path"] == QUERY and scope["method"] in _ASKING
-            is_question = is_asked and error.status not in of_http
-            response = _refused(error) if is_question else _refused_otherwise(error)
-            await response(scope, receive, send)
+    def _refused(self, refusal: HttpRefusalError, scope: Scope) -> Response:
+        of_http = (HTTPStatus.MISDIRECTED_REQUEST, HTTPStatus.METHOD_NOT_ALLOWED)
+        # What asks otherwise is no client of a broker: 200 to CONNECT would begin another protocol.
+        is_asked = scope["path"] == QUERY and scope["method"] in _ASKING
+        is_question = is_asked and refusal.status not in of_http
+        return _refused(refusal) if is_question else _refused_otherwise(refusal)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._rules.require_right_address(Headers(scope=scope))
         if (open_to_all := _open_to_all(scope)) is not None:
             await open_to_all(scope, receive, send)
             return
@@ -93,12 +81,7 @@ class BrokerApplication:
         sender, account = sender_and_account(sender_of(scope))
         admitted = self._rules.admitted(self._admitting, sender, scope, receive, account=account)
         async with admitted as (client, body):
-
-            async def answer(replayed: Receive, sent: Send) -> None:
-                response = await answering(client, body)
-                await response(scope, replayed, sent)
-
-            await self._rules.answer_unless_left(answer, body, receive, send)
+            await self._respond(lambda: answering(client, body), body, scope, receive, send)
 
     def _answering(self, scope: Scope) -> _Answering:
         """Return what answers a request, by its path and method.
@@ -108,9 +91,9 @@ class BrokerApplication:
         """
         path, method = scope["path"], scope["method"]
         if path == QUERY:
-            _require_method(method, *_ASKING)
+            require_method(method, *_ASKING)
             return partial(_queried, scope=scope)
-        _require_method(method, "GET")
+        require_method(method, "GET")
         if path in ("/tables", "/schemas"):
             return partial(_listed, key="tables" if path == "/tables" else "")
         if path == "/version":
@@ -131,13 +114,6 @@ class BrokerApplication:
 def _open_to_all(scope: Scope) -> Response | None:
     """Return the answer to what monitors ask, who are nobody."""
     return PlainTextResponse("OK") if scope["path"] == "/health" and scope["method"] == "GET" else None
-
-
-def _require_method(method: str, *accepted: str) -> None:
-    if method not in accepted:
-        raise HttpRefusalError(
-            HTTPStatus.METHOD_NOT_ALLOWED, f"expected {' or '.join(accepted)}", {"Allow": ", ".join(accepted)}
-        )
 
 
 async def _queried(client: AsyncGatewayClient, body: bytes, *, scope: Scope) -> Response:

@@ -6,7 +6,6 @@ Every request stands alone: there are no sessions, so none can be taken over, an
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http import HTTPStatus
@@ -15,11 +14,13 @@ from typing import Any
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.datastructures import Headers
+from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from gris_gateway.faces.mcp.server import Context, private_server
 from gris_gateway.faces.mcp.unreadable import UNREADABLE, is_readable, is_version
 from gris_serving.admitting import Admitting
+from gris_serving.http_application import HttpApplication, require_method
 from gris_serving.http_connections import sender_of
 from gris_serving.http_requests import HttpRules
 from gris_serving.refusals import HttpRefusalError
@@ -29,7 +30,7 @@ PATH = "/mcp"
 _CLIENT = "gris.client"
 
 
-class HttpApplication:
+class McpApplication(HttpApplication):
     """The ASGI application. `running` has to be entered before the first request.
 
     Args:
@@ -38,8 +39,8 @@ class HttpApplication:
     """
 
     def __init__(self, admitting: Admitting[AsyncGatewayClient], rules: HttpRules) -> None:
+        super().__init__(rules)
         self._admitting = admitting
-        self._rules = rules
         self._server: Server[Any] = private_server(_client_of)
         # Hosts and origins are checked here, where no header is logged.
         self._sessions = StreamableHTTPSessionManager(
@@ -52,24 +53,22 @@ class HttpApplication:
         async with self._sessions.run():
             yield
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        if scope["type"] != "http":
-            raise AssertionError("only HTTP is served here")
-        try:
-            self._require_right_address(scope)
-            admitted = self._rules.admitted(self._admitting, sender_of(scope), scope, receive)
-            async with admitted as (client, body):
-                if not is_readable(body):
-                    raise HttpRefusalError(HTTPStatus.BAD_REQUEST, UNREADABLE)
-                scope = {**scope, _CLIENT: client}
+    def _refused(self, refusal: HttpRefusalError, scope: Scope) -> Response:
+        del scope
+        return JSONResponse({"error": refusal.message}, int(refusal.status), dict(refusal.headers))
 
-                async def answer(replayed: Receive, sent: Send) -> None:
-                    await self._sessions.handle_request(scope, replayed, sent)
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._require_right_address(scope)
+        admitted = self._rules.admitted(self._admitting, sender_of(scope), scope, receive)
+        async with admitted as (client, body):
+            if not is_readable(body):
+                raise HttpRefusalError(HTTPStatus.BAD_REQUEST, UNREADABLE)
+            of_client = {**scope, _CLIENT: client}
 
-                await self._rules.answer_unless_left(answer, body, receive, send)
-        except HttpRefusalError as refusal:
-            await _refuse(refusal, send)
+            async def answer(replayed: Receive, sent: Send) -> None:
+                await self._sessions.handle_request(of_client, replayed, sent)
+
+            await self._rules.answer_unless_left(answer, body, receive, send)
 
     def _require_right_address(self, scope: Scope) -> None:
         """Refuse what is for another address.
@@ -83,24 +82,10 @@ class HttpApplication:
             raise HttpRefusalError(HTTPStatus.NOT_FOUND, f"expected {PATH}")
         if not all(map(is_version, headers.getlist("mcp-protocol-version"))):
             raise HttpRefusalError(HTTPStatus.BAD_REQUEST, "expected YYYY-MM-DD as MCP-Protocol-Version")
-        if scope["method"] != "POST":
-            raise HttpRefusalError(HTTPStatus.METHOD_NOT_ALLOWED, "expected POST", {"Allow": "POST"})
+        require_method(scope["method"], "POST")
 
 
 def _client_of(context: Context) -> AsyncGatewayClient:
     """Return the client of the one who sent the request that a message came in."""
     client: AsyncGatewayClient = context.request.scope[_CLIENT]  # type: ignore[union-attr]
     return client
-
-
-async def _refuse(refusal: HttpRefusalError, send: Send) -> None:
-    body = json.dumps({"error": refusal.message}).encode()
-    headers = {"Content-Type": "application/json", "Content-Length": str(len(body)), **refusal.headers}
-    await send(
-        {
-            "type": "http.response.start",
-            "status": int(refusal.status),
-            "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
-        }
-    )
-    await send({"type": "http.response.body", "body": body})

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
@@ -16,9 +14,10 @@ from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from gris_gateway.faces.page.asking import Form, seen_by
+from gris_gateway.faces.page.asking import ASK, PRICE, Form, seen_by
 from gris_gateway.faces.page.rendering import rendered
 from gris_serving.admitting import Admitting, Sender
+from gris_serving.http_application import HttpApplication, require_method
 from gris_serving.http_connections import sender_of
 from gris_serving.http_requests import HttpRules
 from gris_serving.internal_errors import log_internal_error
@@ -30,7 +29,7 @@ log = logging.getLogger(__name__)
 
 _STYLE = Path(__file__).parent.joinpath("page.css").read_text(encoding="utf-8")
 _FORM = "application/x-www-form-urlencoded"
-_MOST_FIELDS = 8
+_FIELDS = frozenset(("act", "sql", "sent", "most"))
 _PORT = re.compile(r":(\d+)\Z")
 # With `no-referrer` browsers would not say where a form comes from.
 _HEADERS = {
@@ -58,7 +57,7 @@ class Door(Admitting[AsyncGatewayClient], Protocol):
         ...
 
 
-class PageApplication:
+class PageApplication(HttpApplication):
     """The ASGI application.
 
     Args:
@@ -68,43 +67,33 @@ class PageApplication:
     """
 
     def __init__(self, door: Door, rules: HttpRules, *, is_secure: bool) -> None:
+        super().__init__(rules)
         self._door = door
-        self._rules = rules
         self._scheme = "https" if is_secure else "http"
 
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Do nothing: requests need nothing that has to be kept."""
-        yield
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        if scope["type"] != "http":
-            raise AssertionError("only HTTP is served here")
-        try:
-            await self._answer(scope, receive, send)
-        except HttpRefusalError as refusal:
-            text = PlainTextResponse(f"{refusal.message}\n", int(refusal.status), dict(refusal.headers))
-            await self._protected(text)(scope, receive, send)
+    def _refused(self, refusal: HttpRefusalError, scope: Scope) -> Response:
+        del scope
+        text = PlainTextResponse(f"{refusal.message}\n", int(refusal.status), dict(refusal.headers))
+        return self._protected(text)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers, path, method = Headers(scope=scope), scope["path"], scope["method"]
         host = self._own_host(headers)
         if path != PAGE:
-            _require_method(method, "GET")
+            require_method(method, "GET")
             await self._protected(self._beside(path, host))(scope, receive, send)
             return
-        _require_method(method, "GET", "POST")
+        require_method(method, "GET", "POST")
         if method == "POST":
             self._require_own_form(headers, host)
         admitted = self._rules.admitted(self._door, self._sender(scope, headers, host), scope, receive)
         async with admitted as (client, body):
             form = _form(body) if method == "POST" else Form()
 
-            async def answer(replayed: Receive, sent: Send) -> None:
-                await self._protected(await _page(client, form))(scope, replayed, sent)
+            async def respond() -> Response:
+                return self._protected(await _page(client, form))
 
-            await self._rules.answer_unless_left(answer, body, receive, send)
+            await self._respond(respond, body, scope, receive, send)
 
     def _own_host(self, headers: Headers) -> str:
         """Return the host that a request is for; others lead here by mistake or trick.
@@ -142,7 +131,7 @@ class PageApplication:
         """
         if path == STYLE:
             return Response(_STYLE, media_type="text/css")
-        if path.startswith(LINK):
+        if path.startswith(LINK) and self._door.header is None:
             shown = self._door.redeemed(path.removeprefix(LINK))
             if shown is None:
                 raise HttpRefusalError(
@@ -182,12 +171,6 @@ async def _page(client: AsyncGatewayClient, form: Form) -> Response:
         return PlainTextResponse(message, HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
-def _require_method(method: str, *expected: str) -> None:
-    if method not in expected:
-        allowed = ", ".join(expected)
-        raise HttpRefusalError(HTTPStatus.METHOD_NOT_ALLOWED, f"expected {allowed}", {"Allow": allowed})
-
-
 def _cookie(headers: Headers, name: str) -> tuple[str, ...]:
     """Return the values of a cookie; none where the header is no list of cookies."""
     found: list[str] = []
@@ -208,16 +191,22 @@ def _form(body: bytes) -> Form:
         HttpRefusalError: It is no form of the page.
     """
     try:
-        pairs = parse_qsl(
-            body.decode("ascii"), keep_blank_values=True, max_num_fields=_MOST_FIELDS, errors="strict"
-        )
+        pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict")
     except ValueError:
         raise HttpRefusalError(HTTPStatus.BAD_REQUEST, "expected a form in UTF-8") from None
     fields = dict(pairs)
-    most = fields.get("most", "")
-    is_whole = len(fields) == len(pairs) and (not most or (most.isascii() and most.isdecimal()))
-    if not is_whole or len(most) > len(str(2**63)) - 1:
-        raise HttpRefusalError(HTTPStatus.BAD_REQUEST, "expected the form as the page had it")
+    if len(fields) < len(pairs) or not fields.keys() <= _FIELDS:
+        raise HttpRefusalError(
+            HTTPStatus.BAD_REQUEST, f"expected the fields {', '.join(sorted(_FIELDS))}, each once"
+        )
+    act, most = fields.get("act", ""), fields.get("most", "")
+    if act not in (PRICE, ASK):
+        raise HttpRefusalError(HTTPStatus.BAD_REQUEST, f"act: expected {PRICE} or {ASK}")
+    if not (most.isascii() and most.isdecimal() and len(most) < len(str(2**63))) and (most or act == ASK):
+        raise HttpRefusalError(
+            HTTPStatus.BAD_REQUEST,
+            "most: expected the price that the page has shown, a number. Nothing was charged.",
+        )
     # Browsers end lines as HTTP does.
     sql = fields.get("sql", "").replace("\r\n", "\n")
-    return Form(fields.get("act", ""), sql, fields.get("sent", ""), int(most) if most else None)
+    return Form(act, sql, fields.get("sent", ""), int(most) if most else None)

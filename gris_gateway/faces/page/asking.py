@@ -103,7 +103,7 @@ async def seen_by(client: AsyncGatewayClient, form: Form) -> Seen:
     seen = Seen(form)
     if form.act == PRICE:
         seen.price = await _or_problem(seen, client.explain(form.sql))
-    elif form.act == ASK and form.most is not None:
+    elif form.act == ASK:
         seen.result = await _or_problem(seen, _asked(client, form))
         if seen.result is None:
             seen.sent = form.sent
