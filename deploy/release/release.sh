@@ -10,7 +10,7 @@ key=${1:?expected a file: the key that signs}
 python=.venv/bin/python
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 export GRIS_IMAGES=${GRIS_IMAGES:-gris}
-.venv/bin/pip install --quiet --disable-pip-version-check --editable '.[release]'
+.venv/bin/pip install --quiet --disable-pip-version-check --editable . --group release
 $python -m deploy.release.readiness "$key" "${IMAGE_PLATFORMS:-}"
 $python -m deploy.release
 # From the source distribution: a checkout also holds what is not in the repository, such as keys and ledgers.

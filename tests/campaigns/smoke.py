@@ -55,7 +55,7 @@ NEEDS: dict[str, Callable[[], bool]] = {
     "Maven": lambda: shutil.which("mvn") is not None,
     "npm": lambda: shutil.which("npm") is not None,
     "Docker": lambda: _answers("docker", "version"),
-    "the extra `release`": lambda: find_spec("piplicenses") is not None,
+    "the packages of the group `release`": lambda: find_spec("piplicenses") is not None,
 }
 
 
@@ -77,7 +77,7 @@ def runs(folder: Path) -> Iterator[tuple[str, Run]]:
         "release",
         Run(
             (sys.executable, "-m", "deploy.release", "--only-files", str(folder / "dist")),
-            ("the extra `release`",),
+            ("the packages of the group `release`",),
         ),
     )
     yield "locks", Run(("deploy/locks/renew.sh", str(folder)))
