@@ -98,7 +98,7 @@ CAMPAIGNS = {
     ),
     "properties": Campaign(
         "every property test on ten times as many examples as `make test`, and on others in every run",
-        "tests/accounting/test_rounding.py tests/accounting/test_zcdp.py",
+        "tests/accounting/test_rounding.py",
         "pytest -m hypothesis",
         settings=(("GRIS_TEST_EXAMPLES", "10"),),
     ),
