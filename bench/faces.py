@@ -33,8 +33,8 @@ from bench.cpu import cpu_seconds
 from bench.gateways import running_gateway
 from bench.tables import BUDGET, EXAMPLES, feedback
 from pinot_connector.embedded import EmbeddedServices
-from tests.gateway.token_world import AUDIENCE
 from tests.support.pki import Issuer
+from tests.unit.gris_gateway.token_world import AUDIENCE
 
 WARM_UP = 50
 BLOCK = 25

@@ -12,9 +12,9 @@ from gris_api.app.v1 import app_pb2, app_pb2_grpc
 from gris_api.dp.v1 import question_pb2
 
 from bench.tables import Table
-from tests.gateway.token_world import AUDIENCE
 from tests.support.pki import ISSUER, Issuer
 from tests.support.processes import process
+from tests.unit.gris_gateway.token_world import AUDIENCE
 
 
 @contextmanager

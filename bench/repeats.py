@@ -35,9 +35,9 @@ from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.release_store import MemoryReleaseStore, ReleaseStore
 from pinot_connector.release_store.encryption import StoreKey, StoreKeys
 from pinot_connector.release_store.sqlite import SqliteReleaseStore
-from tests.gateway.token_world import AUDIENCE, known_by_tokens
 from tests.support.pki import Issuer
 from tests.support.world import COFACTS, World, running_world
+from tests.unit.gris_gateway.token_world import AUDIENCE, known_by_tokens
 
 WARM_UP = 100
 TARGET = 3.0

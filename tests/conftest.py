@@ -22,6 +22,9 @@ from tests.support.postgres_server import PostgresServer, postgres_server
 from tests.support.rings import needs
 from tests.support.world import World, running_world
 
+# What tests of several folders share.
+pytest_plugins = ("tests.support.gateways", "tests.support.ledger_stores")
+
 # How long what a test leaves behind may take to end.
 END_SECONDS = 60
 

@@ -42,7 +42,8 @@ known to be a unit before it is drawn: UnkGumb's index, each choice, each count.
 drawn, and the ledger reserves the most that can be. So Q and Q' are a strategy of at most k units in the sense of
 `docs/proofs/calls.md`, which writes this proof out in full.
 
-`tests/accounting/test_calls.py` enumerates compositions of the real mechanisms: l delta is kept, and nearly reached.
+`tests/unit/dp_service/accounting/test_calls.py` enumerates compositions of the real mechanisms: l delta is kept, and
+nearly reached.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ CAMPAIGNS = {
     "bounded": Campaign(
         "the worst of every mechanism for bounded contributions over all small data, beside its promise",
         "--every 20",
-        "tests.mechanisms.bounded",
+        "tests.unit.dp_service.mechanisms.bounded",
     ),
     "chaos": Campaign(
         "the budget service and its store are killed 60 times under load, for every store",
@@ -63,7 +63,7 @@ CAMPAIGNS = {
     "exploration": Campaign(
         "every interleaving of small worlds of the ledger, by the real rules",
         "--depth 3",
-        "tests.budget.exploration",
+        "tests.unit.budget_service.ledger.exploration",
     ),
     "fuzz": Campaign("100,000 mutated SQL texts mean nothing but their structured form", "--texts 500"),
     "kills": Campaign(
@@ -72,7 +72,7 @@ CAMPAIGNS = {
     ),
     "long": Campaign(
         "larger versions of cases that tests run small",
-        "-x tests/mechanisms/test_count_noise.py",
+        "-x tests/unit/dp_service/mechanisms/test_count_noise.py",
         "pytest -m long",
         settings=(("GRIS_TEST_LONG", "1"),),
     ),
@@ -87,7 +87,7 @@ CAMPAIGNS = {
     "pinot_failures": Campaign(
         "servers and brokers of a real Pinot load, lag behind, are replaced or die; tables take in a stream",
         "-x -k limit_in_force",
-        "pytest tests/pinot/failures tests/pinot/test_real_time_tables.py",
+        "pytest tests/engines/pinot/failures tests/engines/pinot/test_real_time_tables.py",
         needs=JAVA,
         settings=(("GRIS_TEST_PINOT_FAILURES", "1"), ("GRIS_TEST_LONG", "1")),
     ),
@@ -98,7 +98,7 @@ CAMPAIGNS = {
     ),
     "properties": Campaign(
         "every property test on ten times as many examples as `make test`, and on others in every run",
-        "tests/accounting/test_rounding.py",
+        "tests/unit/dp_service/accounting/test_rounding.py",
         "pytest -m hypothesis",
         settings=(("GRIS_TEST_EXAMPLES", "10"),),
     ),

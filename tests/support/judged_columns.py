@@ -1,4 +1,4 @@
-"""The columns and tables of tests/cli/drafts/judged.yaml, filled as it says, and what was judged of each."""
+"""The columns and tables of the drafts' judged.yaml, filled as it says, and what was judged of each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from typing import Any
 import duckdb
 import yaml
 
-FILE = Path(__file__).parents[1] / "cli" / "drafts" / "judged.yaml"
+from tests.support.paths import ROOT
+
+FILE = ROOT / "tests" / "unit" / "gris_cli" / "policy" / "drafts" / "judged.yaml"
 _MACROS = """
 CREATE MACRO uniform(i, salt) AS (hash(i * 2654435761 + salt) % 1000003) / 1000003.0;
 CREATE MACRO zipf(u, n) AS least(floor(pow(n + 1.0, u) - 1.0), n - 1)::BIGINT;

@@ -23,24 +23,25 @@ ONE_WAY = frozenset(
     ROOT / "tests" / name
     for name in (
         "test_readme.py",
-        "budget/test_process.py",
-        "cli/test_shell.py",
-        "connector/test_embedded.py",
-        "connector/test_whole_path.py",
-        "dp/test_process.py",
-        "gateway/test_agents_http.py",
-        "gateway/test_asking.py",
-        "gateway/test_broker_http.py",
-        "gateway/test_postgres_wire.py",
-        "page/test_asking.py",
+        "unit/budget_service/server/test_process.py",
+        "unit/gris_cli/test_shell.py",
+        "unit/pinot_connector/test_embedded.py",
+        "unit/pinot_connector/test_whole_path.py",
+        "unit/dp_service/server/test_process.py",
+        "faces/mcp/test_agents_http.py",
+        "unit/gris_gateway/test_asking.py",
+        "faces/broker/test_broker_http.py",
+        "faces/postgres/test_postgres_wire.py",
+        "faces/page/test_asking.py",
     )
 )
 # Of these folders `make test` collects nothing: some import what only `make test-all` installs.
 ALL = tuple(
-    ROOT / "tests" / name for name in ("campaigns", "containers", "deploy", "kubernetes", "pinot", "spark")
+    ROOT / "tests" / name
+    for name in ("campaigns", "containers", "deploy", "engines/pinot", "engines/spark", "kubernetes")
 )
 # What starts for long and takes much memory: one worker runs all tests of such a folder.
-ENGINES = ("tests/pinot/", "tests/spark/", "tests/containers/", "tests/kubernetes/")
+ENGINES = ("tests/engines/pinot/", "tests/engines/spark/", "tests/containers/", "tests/kubernetes/")
 # Tests that start a cluster or a container may take longer than others.
 HEAVY = frozenset({"pinot", "spark", "containers", "kubernetes"})
 HEAVY_SECONDS, SLOW_SECONDS = 1200, 300

@@ -19,7 +19,7 @@ from dp_service.noise.interval_arithmetic import enclose, interval_context
 from research.accounting import adaptive, gaussian_steps
 from research.accounting.adaptive import LowerTable, UpperTable, lower_tables, upper_tables
 from research.accounting.gaussian_steps import gaussian_step
-from tests.mechanisms.bounded.laws import gaussian_delta
+from tests.unit.dp_service.mechanisms.bounded.laws import gaussian_delta
 from tests.support.some import some
 
 Floats = NDArray[np.float64]

@@ -12,9 +12,9 @@ import pytest
 
 from dp_service.mechanisms import Currency, KnownGumb, KnownLap, UnkGumb, UnkLap
 from research.accounting.adaptive import upper_tables
-from tests.accounting.calls import COMPOSITIONS, Calls, composed_delta
-from tests.mechanisms.enumeration import hockey_stick
-from tests.mechanisms.neighbours import (
+from tests.unit.dp_service.accounting.calls import COMPOSITIONS, Calls, composed_delta
+from tests.unit.dp_service.mechanisms.enumeration import hockey_stick
+from tests.unit.dp_service.mechanisms.neighbours import (
     all_histograms,
     laws_over,
     laws_over_unknown_domain,

@@ -17,8 +17,8 @@ from research.lab.mechanisms import (
     Served,
     StrictLimitDom,
 )
-from tests.mechanisms.enumeration import Law, certain_hockey_stick, hockey_stick
-from tests.mechanisms.neighbours import (
+from tests.unit.dp_service.mechanisms.enumeration import Law, certain_hockey_stick, hockey_stick
+from tests.unit.dp_service.mechanisms.neighbours import (
     Counts,
     Release,
     all_histograms,

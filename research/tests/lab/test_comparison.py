@@ -31,8 +31,8 @@ from research.lab.mechanisms.limited_domain import selection_weights
 from research.lab.mechanisms.permute_and_flip import geometric
 from research.lab.mechanisms.standard_deviations import epsilon_of_all_choices, standard_deviations
 from research.tests.lab.promises import DELTA, PROMISES, Promise, currency, laws_of, over_whole_histogram
-from tests.mechanisms.enumeration import Law, output_law
-from tests.mechanisms.neighbours import Counts, Release, all_histograms, laws_over, neighbouring_pairs
+from tests.unit.dp_service.mechanisms.enumeration import Law, output_law
+from tests.unit.dp_service.mechanisms.neighbours import Counts, Release, all_histograms, laws_over, neighbouring_pairs
 from tests.support.examples import long_but
 from tests.support.some import some
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from dp_service.mechanisms import Currency, UnkGumb
 from dp_service.mechanisms.unk_gumb import selection_weights, threshold_weights
 from research.accounting.adaptive import UpperTable, upper_tables
-from tests.mechanisms.enumeration import log_weights
-from tests.mechanisms.neighbours import laws_over_unknown_domain
+from tests.unit.dp_service.mechanisms.enumeration import log_weights
+from tests.unit.dp_service.mechanisms.neighbours import laws_over_unknown_domain
 
 E = Fraction("0.7")
 CURRENCY = Currency(E, Fraction("0.05"))

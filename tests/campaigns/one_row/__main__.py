@@ -21,7 +21,7 @@ from tests.campaigns.one_row.asking import TABLES, Held, Totals, as_it_is, fault
 from tests.campaigns.one_row.forms import forms, policy
 from tests.campaigns.one_row.pinot import held_by
 from tests.campaigns.one_row.rows import ORDINARY
-from tests.pinot.facts import wanted_version
+from tests.engines.pinot.facts import wanted_version
 
 
 @contextmanager

@@ -14,9 +14,9 @@ from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.engines.pinot.configuration import OLDEST_MULTISTAGE_VERSION
 from tests.campaigns.one_row.asking import TABLES, Held
 from tests.campaigns.one_row.rows import ORDINARY, Row
-from tests.pinot.facts import version_of
-from tests.pinot.loading import plain_rows, remove_table, upload
-from tests.pinot.waiting import wait_until
+from tests.engines.pinot.facts import version_of
+from tests.engines.pinot.loading import plain_rows, remove_table, upload
+from tests.engines.pinot.waiting import wait_until
 
 _LONGEST = 1024
 _FIELDS: Mapping[str, Mapping[str, object]] = {

@@ -1,4 +1,4 @@
-"""The short form of the campaign on DuckDB, and proof that it can fail; others in tests/spark, tests/pinot."""
+"""The short form of the campaign on DuckDB, and proof that it can fail; others in tests/engines."""
 
 from __future__ import annotations
 

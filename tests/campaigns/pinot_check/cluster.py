@@ -13,8 +13,8 @@ import httpx
 
 from gris_cli.data.engines import PinotAccess
 from pinot_connector.engines.pinot import PinotEngine
-from tests.pinot.facts import version_of
-from tests.pinot.waiting import wait_until
+from tests.engines.pinot.facts import version_of
+from tests.engines.pinot.waiting import wait_until
 
 DAY = {"name": "day", "dataType": "INT", "format": "1:DAYS:EPOCH", "granularity": "1:DAYS"}
 _SECONDS = 60.0

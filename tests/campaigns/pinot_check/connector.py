@@ -13,8 +13,8 @@ from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import DataChanged, EngineError, EngineRefused, IncompleteAnswer
 from tests.campaigns.pinot_check.cluster import CannotTryError, CheckedCluster
 from tests.campaigns.pinot_check.rows import row, slow_row
-from tests.pinot.facts import facts_of
-from tests.pinot.queries import confirmed, count_members
+from tests.engines.pinot.facts import facts_of
+from tests.engines.pinot.queries import confirmed, count_members
 
 NAME = ("name", ColumnType.STRING)
 DAY = ("day", ColumnType.DATE)

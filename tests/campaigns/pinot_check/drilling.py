@@ -23,7 +23,7 @@ from pinot_connector.errors import EngineRefused
 from tests.campaigns.pinot_check.cluster import CheckedCluster
 from tests.campaigns.pinot_check.connector import FIRST_DAY, answered, refused, require_equal
 from tests.campaigns.pinot_check.rows import row
-from tests.pinot.queries import confirmed
+from tests.engines.pinot.queries import confirmed
 from tests.support.engine_queries import engine_query
 from tests.support.queries import drill_down
 

@@ -11,10 +11,10 @@ from pinot_connector.engines.pinot.configuration import EXACT
 from tests.campaigns.pinot_check.cluster import CannotTryError, CheckedCluster
 from tests.campaigns.pinot_check.connector import filled, require_equal
 from tests.campaigns.pinot_check.rows import row
-from tests.pinot.facts import facts_of
+from tests.engines.pinot.facts import facts_of
 
 _REPORT_SECONDS = 30.0
-_ON_RECORD = "this version is not on record to do so (tests/pinot/facts.py)"
+_ON_RECORD = "this version is not on record to do so (tests/engines/pinot/facts.py)"
 
 
 def _checksums(cluster: CheckedCluster, path: str, key: str) -> dict[str, str]:

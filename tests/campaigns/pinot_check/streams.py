@@ -28,10 +28,10 @@ from tests.campaigns.pinot_check.connector import (
     require_equal,
 )
 from tests.campaigns.pinot_check.rows import row, slow_row
-from tests.pinot.facts import facts_of
-from tests.pinot.kafka_broker import Kafka
-from tests.pinot.queries import count_members
-from tests.pinot.waiting import wait_until
+from tests.engines.pinot.facts import facts_of
+from tests.engines.pinot.kafka_broker import Kafka
+from tests.engines.pinot.queries import count_members
+from tests.engines.pinot.waiting import wait_until
 
 _PARTITIONS = 2
 _END = FIRST_DAY + 3

@@ -25,8 +25,8 @@ from budget_service.server.home_client import Answered, HomeStatusError
 from budget_service.stores.interface import uncounted
 from budget_service.stores.ledger_engine import LedgerEngine
 from budget_service.stores.transactions import Changes
-from tests.budget.memory_transactions import MemoryTransactions
 from tests.campaigns.regions.loop import now, sleep
+from tests.unit.budget_service.memory_transactions import MemoryTransactions
 
 # Noon and a bit less than half a day before midnight, so that some histories see a new day.
 BEGINNING: Microseconds = 1_790_000_000 * SECOND

@@ -27,7 +27,7 @@ from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.structured import HistogramQuery
 from pinot_connector.engines.pinot import PinotEngine, PinotTimings
 from pinot_connector.errors import EngineError
-from tests.pinot.queries import confirmed
+from tests.engines.pinot.queries import confirmed
 from tests.support.engine_queries import engine_query
 from tests.support.fake_pinot import FakePinot
 

@@ -15,8 +15,8 @@ from dp_service.releases.kinds.totals import WithTotals
 from dp_service.releases.releasing import counted
 from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.terms import Scalar
-from tests.dp.identities import KEY
 from tests.support.silent_noise import SilentNoise
+from tests.unit.dp_service.identities import KEY
 
 Numbers = dict[Scalar, tuple[int, ...]]
 

@@ -22,8 +22,8 @@ from dp_service.terms import Scalar
 from dp_service.values.bounds import Clamp
 from dp_service.values.member_sums import SummedColumn, group_sums
 from pinot_connector.engines.base import EngineAnswer
-from tests.dp.identities import KEY
 from tests.support.slight_noise import MOST, is_near, require_near
+from tests.unit.dp_service.identities import KEY
 
 NULL = -99
 """What stands for a missing number where an engine stores no NULL."""

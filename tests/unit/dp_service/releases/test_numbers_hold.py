@@ -1,0 +1,227 @@
+"""Intervals of numbers with conditions cover as often as is said, given that they are shown."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from dp_service.queries.policy import parse_policy
+from dp_service.queries.resolution import Resolution, resolve
+from dp_service.queries.sql import parse_sql
+from dp_service.releases.histogram import TypedHistogram, checked_histogram
+from dp_service.releases.kinds import kind_of
+from dp_service.releases.plan import Plan
+from dp_service.releases.releasing import release
+from dp_service.releases.translation import IssueContext, plan_for
+from dp_service.terms import ColumnType
+from tests.support.examples import LONG
+from tests.unit.dp_service.identities import KEY
+
+RELEASES = 300 if LONG in os.environ else 100
+CONFIDENCE = 0.8
+DATA = {
+    "few large": [900, 500, 480, 60, 40, 3],
+    "many equal": [40] * 25,
+    "many tiny": [12, 9, 7, 6, 5, 4, 3, 3, 2, 2, *[1] * 15],
+}
+POLICY = """
+epsilon_per: 0.5
+delta: 1e-3
+count_noise: gaussian
+tables:
+  t:
+    member: m
+    contributions:
+      {{bound: in_query, delta_0: 2, units: 20, min_count: 1,
+       totals: {{share: 1/4}}, sums: {{max_members: 100000, max_rows: 1000000}}}}
+    measures: {{distinct_members: true, events: {{tau: 3, tau_is: clipped}}}}
+    columns:
+      m: {{type: string}}
+      item: {{type: string, group_by: true{domain}}}
+      n: {{type: int64, filter: [range]}}
+    values: {{amount: {{type: int64, lower: 2, upper: 10}}}}
+"""
+# Of the members some have rows that meet the condition: two each, with a total of 4.
+NUMBERS = {
+    "members": "COUNT(DISTINCT m) FILTER (WHERE n > 3)",
+    "rows": "COUNT(*) FILTER (WHERE n > 3)",
+    "sum": "SUM(amount) FILTER (WHERE n > 3)",
+    "average": "AVG(amount) FILTER (WHERE n > 4)",
+    "part of members": "100.0 * COUNT(DISTINCT m) FILTER (WHERE n > 3) / COUNT(DISTINCT m)",
+    "sum per member": "SUM(amount) FILTER (WHERE n > 3) / COUNT(DISTINCT m)",
+}
+MET = "COUNT(DISTINCT m) FILTER (WHERE n > 3)"
+# Of several numbers: some share the noise of the count, and in a difference of two counts there is none of it.
+COMPARED = {
+    "price": "SUM(amount) FILTER (WHERE n > 3) / COUNT(DISTINCT m) FILTER (WHERE n > 5)",
+    "rate": f"100.0 * {MET} / COUNT(DISTINCT m) FILTER (WHERE n > 5)",
+    "members per row": "COUNT(DISTINCT m) / COUNT(*) FILTER (WHERE n > 3)",
+    "difference": f"{MET} - COUNT(DISTINCT m) FILTER (WHERE n > 5)",
+    "rest": f"COUNT(DISTINCT m) - {MET}",
+    "mixed": f"SUM(amount) FILTER (WHERE n > 3) + {MET} - COUNT(DISTINCT m)",
+}
+# Of the sum over all elements, whichever are shown.
+OF_ALL = "/ SUM(COUNT(DISTINCT m)) OVER ()"
+SHARES = {
+    "share": f"COUNT(DISTINCT m) {OF_ALL}",
+    "share of sum": "100.0 * SUM(amount) / SUM(SUM(amount)) OVER ()",
+    "of all": f"{MET} {OF_ALL}",
+}
+ENDS = {
+    "all": "",
+    "cut by a number": " ORDER BY 3 DESC LIMIT 4",
+    "cut": " ORDER BY 2 DESC LIMIT 3",
+    "filtered": " HAVING COUNT(DISTINCT m) > 5",
+}
+
+
+def met(count: int) -> int:
+    """Return how many of so many members have rows that meet the condition."""
+    return count * 2 // 3
+
+
+def truth(name: str, count: int, counts: list[int]) -> float | None:
+    """Return a number of an element with so many members before noise; None: it would be divided by 0."""
+    some = met(count)
+    if name in SHARES:
+        return {"share": count, "share of sum": 100 * count, "of all": some}[name] / sum(counts)
+    if name in ("price", "rate", "members per row"):
+        divided = {"price": 4 * some, "rate": 100 * some, "members per row": count / 2}[name]
+        return divided / some if some else None
+    if name in COMPARED:
+        return {"difference": 0, "rest": count - some, "mixed": 5 * some - count}[name]
+    numbers = {"members": some, "rows": 2 * some, "sum": 4 * some, "average": 4}
+    return {**numbers, "part of members": 100 * some / count, "sum per member": 4 * some / count}[name]
+
+
+def histogram_of(plan: Plan, resolution: Resolution, counts: list[int]) -> TypedHistogram:
+    """Return what an engine answers, by the ends of each number and its count."""
+    names, kind = [f"n{place:02}" for place in range(len(counts))], kind_of(plan.parameters)
+    of_member = {(0, 1): 1, (0, 3): 2, (0, 10): 4}
+    sums, own = [], []
+    for value, clamp in zip(resolution.query.values, kind.clamps, strict=True):
+        if value.has_own_count:
+            sums.append([met(count) * (8 - clamp.centre) for count in counts])
+            own.append([met(count) for count in counts])
+        elif (clamp.low, clamp.high) == (2, 10):
+            sums.append([(2 * 4 - clamp.centre) * count for count in counts])
+        else:
+            total = of_member[clamp.low, clamp.high]
+            sums.append([2 * total * met(count) - clamp.centre * count for count in counts])
+    return checked_histogram(
+        (ColumnType.STRING,),
+        [names],
+        counts,
+        [*sums, *own],
+        row_limit=plan.row_limit,
+        clamps=kind.clamps,
+        own_counts=kind.own_counts,
+    )
+
+
+def misses(asked: dict[str, str], counts: list[int], *, known: bool, end: str) -> Iterator[tuple[str, bool]]:
+    """Yield for each number that is shown in any release whether its interval misses it."""
+    names = ", ".join(f"n{place:02}" for place in range(len(counts)))
+    policy = parse_policy(POLICY.format(domain=f", domain: [{names}]" if known else ""))
+    sql = f"SELECT item, COUNT(DISTINCT m), {', '.join(asked.values())} FROM t GROUP BY item{end}"  # noqa: S608
+    resolution = resolve(parse_sql(sql, policy), policy, now=0)
+    for number in range(RELEASES):
+        plan = plan_for(resolution, f"v{number}", KEY, IssueContext(0, bytes(32)))
+        found = release(plan, histogram_of(plan, resolution, counts), KEY, confidence=CONFIDENCE)
+        true = [counts[int(str(element[0])[1:])] for element in found.elements]
+        for name, aggregate in zip(asked, found.shown.aggregates, strict=True):
+            for count, answer in zip(true, aggregate.answers, strict=True):
+                if answer is not None and (number_of_it := truth(name, count, counts)) is not None:
+                    yield name, not answer.lower <= number_of_it <= answer.upper
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("known", "end"), [(True, "all"), (False, "all"), (False, "cut by a number")])
+@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize(("asked", "level"), [(NUMBERS, (1 - CONFIDENCE) / 2), (COMPARED, 1 - CONFIDENCE)])
+def test_intervals_of_numbers_cover_them(
+    asked: dict[str, str], level: float, data: str, known: bool, end: str
+) -> None:
+    """A sum and an average are each wrong at most half as often as a count may be, and what is of both as often."""
+    tried, missed = Counter[str](), Counter[str]()
+    for name, misses_it in misses(asked, DATA[data], known=known, end=ENDS[end]):
+        tried[name] += 1
+        missed[name] += misses_it
+    for name, number in tried.items():
+        assert missed[name] <= number * level + 5 * math.sqrt(number * level * (1 - level)), name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize(("data", "end"), [("many tiny", "cut"), *(("few large", each) for each in ENDS)])
+def test_intervals_of_shares_cover_them(data: str, end: str, known: bool) -> None:
+    """Of a list that is cut or filtered together, so each of them far oftener; of unknown domains by a total."""
+    tried, missed = Counter[str](), Counter[str]()
+    for name, misses_it in misses(SHARES, DATA[data], known=known, end=ENDS[end]):
+        tried[name] += 1
+        missed[name] += misses_it
+    level = 1 - CONFIDENCE
+    assert tried
+    for name, number in tried.items():
+        # The elements of one release have the noise of their sum in common.
+        assert missed[name] <= number * level + 5 * math.sqrt(25 * number * level * (1 - level)), name
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_no_share_depends_on_which_elements_are_shown(end: str) -> None:
+    """The sum is over all elements of the domain, and the release is that of the counts alone."""
+    policy = parse_policy(POLICY.format(domain=", domain: [n00, n01, n02, n03, n04, n05]"))
+    counts, found = DATA["few large"], {}
+    for asked in ("", end):
+        sql = f"SELECT item, COUNT(DISTINCT m), {SHARES['share']} FROM t GROUP BY item"  # noqa: S608
+        resolution = resolve(parse_sql(sql + ENDS.get(asked, ""), policy), policy, now=0)
+        plan = plan_for(resolution, "v", KEY, IssueContext(0, bytes(32)))
+        answer = release(plan, histogram_of(plan, resolution, counts), KEY, confidence=CONFIDENCE)
+        (shares,) = answer.shown.aggregates
+        values = (each.value for each in shares.answers if each is not None)
+        found[asked] = dict(zip(answer.elements, values, strict=True))
+    assert found[end].items() <= found[""].items()
+    assert sum(found[""].values()) == 1
+    assert len(found[end]) == {"all": 6, "cut by a number": 4, "cut": 3, "filtered": 5}[end]
+
+
+@pytest.mark.parametrize("number", SHARES)
+def test_shares_over_an_unknown_domain_are_of_a_total_with_noise_of_its_own(number: str) -> None:
+    """For the price of the list alone; elements that do not pass the threshold are in it."""
+    policy = parse_policy(POLICY.format(domain=""))
+    sql = f"SELECT item, COUNT(DISTINCT m), {SHARES[number]} FROM t GROUP BY item ORDER BY 2 DESC LIMIT 3"  # noqa: S608
+    resolution = resolve(parse_sql(sql, policy), policy, now=0)
+    cost = kind_of(resolution.parameters).mechanism.worst_case_cost()
+    assert (cost.information, cost.calls) == (20, 1)
+    plan = plan_for(resolution, "v", KEY, IssueContext(0, bytes(32)))
+    counts = [900, 500, 480, *[1] * 120]
+    answer = release(plan, histogram_of(plan, resolution, counts), KEY, confidence=CONFIDENCE)
+    shares = {"share": 900 / 2000, "share of sum": 100 * 3600 / 8000, "of all": 600 / 2000}
+    (found,) = answer.shown.aggregates
+    assert answer.shown.totals is None
+    assert found.answers[0] is not None
+    assert float(found.answers[0].value) == pytest.approx(shares[number], rel=0.05)
+    assert "totals.all" in {each.code for each in kind_of(plan.parameters).meaning(("item",), CONFIDENCE)}
+
+
+@pytest.mark.parametrize("counts", [[], [1], [4], [30], [0, 0], [40, 2, 1]])
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("end", ENDS)
+def test_no_release_is_an_error_whatever_its_noise(counts: list[int], known: bool, end: str) -> None:
+    """Nor where nothing is shown, or one element is all there is: an error is unpaid, and would tell of the noise."""
+    if known and not counts:
+        return
+    names = ", ".join(f"n{place:02}" for place in range(len(counts)))
+    policy = parse_policy(POLICY.format(domain=f", domain: [{names}]" if known else ""))
+    for number in (*NUMBERS.values(), *COMPARED.values(), *SHARES.values()):
+        sql = f"SELECT item, COUNT(DISTINCT m), {number} FROM t GROUP BY item{ENDS[end]}"  # noqa: S608
+        resolution = resolve(parse_sql(sql, policy), policy, now=0)
+        for version in range(6):
+            plan = plan_for(resolution, f"v{version}", KEY, IssueContext(0, bytes(32)))
+            found = release(plan, histogram_of(plan, resolution, counts), KEY, confidence=CONFIDENCE)
+            (shown,) = found.shown.aggregates
+            assert len(shown.answers) == len(found.elements)
