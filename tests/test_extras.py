@@ -9,17 +9,12 @@ import tomllib
 from collections.abc import Iterator
 from importlib.metadata import packages_distributions
 from itertools import chain
-from pathlib import Path
 
-REPOSITORY = Path(__file__).parents[1]
+from tests.support.paths import ROOT
+
 DISTRIBUTIONS = packages_distributions()
-PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
-EXTRAS = {
-    name: stated
-    for name, stated in PROJECT["project"]["optional-dependencies"].items()
-    # Those for working on Gris, of which the product imports nothing.
-    if name not in {"bench", "dev", "docs", "release"}
-}
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+EXTRAS = PROJECT["project"]["optional-dependencies"]
 # What other packages import or read without asking for it, and why an extra has it.
 USED_BY_OTHERS = {
     "h11": "uvicorn reads HTTP by it",
@@ -50,7 +45,7 @@ def normalised(name: str) -> str:
 def imported() -> Iterator[tuple[str, str]]:
     """Yield each absolute import of the product: its dotted name and the file that has it."""
     for package in PROJECT["tool"]["importlinter"]["root_packages"]:
-        for path in (REPOSITORY / package).rglob("*.py"):
+        for path in (ROOT / package).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text())):
                 if isinstance(node, ast.Import):
                     yield from ((each.name, str(path)) for each in node.names)

@@ -1,7 +1,7 @@
 """Which tests run when: a fixture declares what it needs, and every test that uses it, directly or not, is marked so.
 
 `make test` runs the tests that are not marked `all`, and is the same on every machine. Marked are tests whose fixtures
-need a process or a server, tests marked `slow` by hand, and the folders of ALL; except those files of ONE_WAY whose
+need a process or a server, tests marked `slow` by hand, and those of ALL; except those files of ONE_WAY whose
 tests need no more than processes. `make test-all` runs everything.
 """
 
@@ -35,10 +35,18 @@ ONE_WAY = frozenset(
         "faces/page/test_asking.py",
     )
 )
-# Of these folders `make test` collects nothing: some import what only `make test-all` installs.
-ALL = tuple(
+# Of these `make test` collects nothing: some import what only `make test-all` installs.
+ALL = frozenset(
     ROOT / "tests" / name
-    for name in ("campaigns", "containers", "deploy", "engines/pinot", "engines/spark", "kubernetes")
+    for name in (
+        "campaigns",
+        "containers",
+        "deploy",
+        "engines/pinot",
+        "engines/spark",
+        "kubernetes",
+        "test_extras.py",
+    )
 )
 # What starts for long and takes much memory: one worker runs all tests of such a folder.
 ENGINES = ("tests/engines/pinot/", "tests/engines/spark/", "tests/containers/", "tests/kubernetes/")
@@ -79,14 +87,14 @@ def mark(item: pytest.Item) -> None:
         item.add_marker(name)
     is_slow = item.get_closest_marker("slow") is not None
     one_way = item.path in ONE_WAY and needed <= {PROCESS}
-    if any(folder in item.path.parents for folder in ALL) or ((needed or is_slow) and not one_way):
+    if not ALL.isdisjoint((item.path, *item.path.parents)) or ((needed or is_slow) and not one_way):
         item.add_marker("all")
     if item.get_closest_marker("timeout") is None and (needed & HEAVY or is_slow):
         item.add_marker(pytest.mark.timeout(HEAVY_SECONDS if needed & HEAVY else SLOW_SECONDS))
 
 
 def is_left_to_all(path: Path) -> bool:
-    """Whether `make test` needs nothing of a folder."""
+    """Whether `make test` needs nothing of a file or folder."""
     return path in ALL
 
 

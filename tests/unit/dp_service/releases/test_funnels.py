@@ -73,6 +73,7 @@ def truth(counts: tuple[int, ...]) -> list[int]:
     return [sum(half[step:]) for half in halves for step in range(4)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.parametrize("counts", DATA)
 def test_intervals_cover_how_many_reached_a_step(block: str, counts: tuple[int, ...]) -> None:
@@ -88,6 +89,7 @@ def test_intervals_cover_how_many_reached_a_step(block: str, counts: tuple[int, 
     assert 0.93 < covered / (300 * 8) <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("confidence", [0.8, 0.95])
 def test_intervals_cover_which_part_came_on(confidence: float) -> None:
     """From the step before and from the first one, of each step by itself, given that it is shown, of 300 releases."""
