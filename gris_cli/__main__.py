@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -38,6 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def console() -> int:
     """Run a command as a process that also cleans up when it is terminated, and return its exit code."""
     signal.signal(signal.SIGTERM, _terminated)
+    # gRPC would write lines about its own source between those of a command, whose errors say what went wrong.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     try:
         return main()
     except KeyboardInterrupt:

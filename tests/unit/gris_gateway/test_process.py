@@ -6,6 +6,8 @@ import asyncio
 import json
 import re
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -234,6 +236,14 @@ async def test_dead_services_are_told_without_their_names(
                 await client.ask(structured_question("small", "element", k=3))
     assert "gateway: the question cannot be answered now; nothing was charged" == str(refused.value)
     assert "dp_service" in log.read_text()
+
+
+def test_a_command_that_does_not_trust_the_gateway_says_so_alone(gateway: GatewayWorld) -> None:
+    """gRPC's own lines about the handshake do not stand before its error."""
+    command = [sys.executable, "-m", "gris_cli", "remaining", "--gateway", f"gris://{gateway.address}"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (5, 1) == (ended.returncode, len(ended.stderr.splitlines())), ended.stderr
+    assert "ca_file" in ended.stderr
 
 
 async def test_a_question_that_has_begun_is_answered_before_the_gateway_ends(
