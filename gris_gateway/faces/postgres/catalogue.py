@@ -20,6 +20,7 @@ from pathlib import Path
 
 from pygwire import messages
 
+from gris_gateway.faces.postgres import errors
 from gris_gateway.faces.postgres.catalogue_connection import (
     CatalogueAnswer,
     CatalogueConnection,
@@ -33,14 +34,7 @@ from gris_gateway.faces.postgres.catalogue_process import (
     CatalogueProcess,
     version_of,
 )
-from gris_gateway.faces.postgres.errors import (
-    CANCELLED,
-    NOT_SUPPORTED,
-    NOT_YET,
-    SYSTEM,
-    TOO_MUCH,
-    PostgresError,
-)
+from gris_gateway.faces.postgres.errors import PostgresError
 from gris_serving.reloading_files import SecurityError
 from pinot_connector.catalog import TableEntry
 from pinot_connector.engines.base import ColumnType
@@ -53,7 +47,6 @@ _START_SECONDS = 60.0
 _LONGEST_PAUSE_SECONDS = 60.0
 WAIT_SECONDS = 20.0
 _LEAVE_SECONDS = 5.0
-_MOST_CHARACTERS = 50_000
 MOST_LISTS = 16
 """How many different lists of tables there are at a time; a further one takes the place of the least lately asked."""
 _TYPES = {
@@ -118,7 +111,7 @@ class Catalogue:
         """
         if self._programs is None:
             raise PostgresError(
-                NOT_SUPPORTED,
+                errors.NOT_SUPPORTED,
                 "the catalogue is not installed, or postgres.catalogue is false: pg_catalog and information_schema are "
                 "answered where PostgreSQL's programs are; SELECT * FROM TABLE LIMIT 0 has the columns of a table",
             )
@@ -130,7 +123,7 @@ class Catalogue:
                         await self._make(wanted, self._programs)
         except TimeoutError:
             state = "has failed to start, and is started again" if self._has_failed else "is starting"
-            raise PostgresError(NOT_YET, f"the catalogue {state}: ask again in a while") from None
+            raise PostgresError(errors.NOT_YET, f"the catalogue {state}: ask again in a while") from None
         except (CatalogueUnreachable, OSError):
             raise _gone() from None
         self._lists.move_to_end(wanted)
@@ -208,10 +201,6 @@ class ListedTables:
         Raises:
             PostgresError: It refuses the statement, or is not there.
         """
-        if len(sql) > _MOST_CHARACTERS:
-            raise PostgresError(
-                TOO_MUCH, f"expected at most {_MOST_CHARACTERS:,} characters about the catalogue"
-            )
         try:
             async with asyncio.timeout(ANSWER_SECONDS), self._turns:
                 connection = await CatalogueConnection.opened(self.process, READER)
@@ -223,7 +212,7 @@ class ListedTables:
                         # It ends by its own time-out, or is ended.
                         asyncio.get_running_loop().call_later(_LEAVE_SECONDS, self._kill, connection.backend)
         except TimeoutError:
-            raise PostgresError(CANCELLED, "the catalogue took too long") from None
+            raise PostgresError(errors.CANCELLED, "the catalogue took too long") from None
         except (CatalogueUnreachable, OSError):
             raise _gone() from None
 
@@ -332,4 +321,4 @@ def _name(name: str) -> str:
 
 
 def _gone() -> PostgresError:
-    return PostgresError(SYSTEM, "the catalogue has ended, and is started again: ask again")
+    return PostgresError(errors.SYSTEM, "the catalogue has ended, and is started again: ask again")

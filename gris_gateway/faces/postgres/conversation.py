@@ -13,22 +13,10 @@ from dataclasses import dataclass
 from pygwire import messages
 from pygwire.constants import TransactionStatus
 
-from gris_gateway.faces.postgres.errors import (
-    CANCELLED,
-    INTERNAL,
-    NO_PORTAL,
-    NO_STATEMENT,
-    NOT_SUPPORTED,
-    PROTOCOL,
-    STOPPING,
-    SYNTAX,
-    TOO_MUCH,
-    TWO_STATEMENTS,
-    PostgresError,
-    notice,
-)
+from gris_gateway.faces.postgres import errors
+from gris_gateway.faces.postgres.errors import PostgresError, notice
 from gris_gateway.faces.postgres.results import Answer
-from gris_gateway.faces.postgres.session import Prepared, Session
+from gris_gateway.faces.postgres.session import Command, Prepared, Session
 from gris_gateway.faces.postgres.texts import Text, statements_in
 from gris_gateway.faces.postgres.types import Oid
 from gris_gateway.faces.postgres.wire import ConnectionOver, Malformed, Wire, WireRules
@@ -124,7 +112,7 @@ class Conversation:
             reading.cancel()
 
     def _end(self) -> None:
-        self._wire.send(PostgresError(STOPPING, "the gateway stops").response("FATAL"))
+        self._wire.send(PostgresError(errors.STOPPING, "the gateway stops").response("FATAL"))
 
     async def _read(self, frames: asyncio.Queue[bytes | Exception]) -> None:
         try:
@@ -157,7 +145,7 @@ class Conversation:
             await asyncio.wait((self._answering,))
             if self._answering.cancelled():
                 return PostgresError(
-                    CANCELLED, "the question was cancelled; what it had cost by then stays charged"
+                    errors.CANCELLED, "the question was cancelled; what it had cost by then stays charged"
                 )
             self._answering.result()
         except PostgresError as error:
@@ -167,7 +155,7 @@ class Conversation:
         except Exception as error:
             # What it says may hold SQL.
             log_internal_error(log, "A statement of a client of PostgreSQL failed.", error)
-            return PostgresError(INTERNAL, "the gateway failed; its log says where")
+            return PostgresError(errors.INTERNAL, "the gateway failed; its log says where")
         finally:
             self._answering.cancel()
             self._answering = None
@@ -191,9 +179,9 @@ class Conversation:
             case messages.Flush():
                 pass
             case messages.FunctionCall():
-                raise PostgresError(NOT_SUPPORTED, "functions are not called here: ask by SELECT")
+                raise PostgresError(errors.NOT_SUPPORTED, "functions are not called here: ask by SELECT")
             case _:
-                raise PostgresError(PROTOCOL, "expected a query, or one of its parts")
+                raise PostgresError(errors.PROTOCOL, "expected a query, or one of its parts")
 
     async def _query(self, sql: str) -> None:
         texts = statements_in(sql)
@@ -202,7 +190,9 @@ class Conversation:
         for text in texts:
             prepared = await self._prepared(text)
             if prepared.types or text.has_parameters:
-                raise PostgresError(SYNTAX, "there is no parameter $1: expected values in the statement")
+                raise PostgresError(
+                    errors.SYNTAX, "there is no parameter $1: expected values in the statement"
+                )
             answer = await prepared.answer(messages.Bind())
             if answer.described is not None:
                 self._wire.send(answer.described)
@@ -215,26 +205,37 @@ class Conversation:
 
     async def _prepared(self, text: Text, stated: Sequence[int] = ()) -> Prepared:
         if text.first == "DEALLOCATE":
-            return _Deallocation(self._statements, text.words[-1].said)
+            return Command(text, self._deallocate)
         self._session.require_going_on(text)
-        prepared = await self._session.prepare(text, stated)
         if text.first == "DISCARD" and text.words[-1].said == "ALL":
-            return _Discarding(self._statements, prepared)
-        return prepared
+            return Command(text, self._discard)
+        return await self._session.prepare(text, stated)
+
+    def _deallocate(self, text: Text) -> Answer:
+        name = text.words[-1].said
+        for each in [
+            each for each in self._statements if name == "ALL" or each.casefold() == name.casefold()
+        ]:
+            del self._statements[each]
+        return Answer(command="DEALLOCATE")
+
+    def _discard(self, text: Text) -> Answer:
+        self._statements.clear()
+        return self._session.reset(text)
 
     async def _parse(self, message: messages.Parse) -> None:
         texts = statements_in(message.query)
         if len(texts) > 1:
-            raise PostgresError(SYNTAX, "expected one statement")
+            raise PostgresError(errors.SYNTAX, "expected one statement")
         if message.statement in self._statements and message.statement:
-            raise PostgresError(TWO_STATEMENTS, "there is a prepared statement of this name")
+            raise PostgresError(errors.TWO_STATEMENTS, "there is a prepared statement of this name")
         held = sum(
             len(each.text.sql)
             for name, each in self._statements.items()
             if each.text and name != message.statement
         )
         if len(self._statements) >= MOST_STATEMENTS or held + len(message.query) > MOST_STATEMENT_CHARACTERS:
-            raise PostgresError(TOO_MUCH, "expected fewer prepared statements: close some")
+            raise PostgresError(errors.TOO_MUCH, "expected fewer prepared statements: close some")
         text = texts[0] if texts else None
         prepared = None if text is None else await self._prepared(text, message.param_types)
         self._statements[message.statement] = _Statement(text, prepared)
@@ -245,14 +246,16 @@ class Conversation:
         types = () if statement.prepared is None else statement.prepared.types
         if len(message.param_values) != len(types):
             raise PostgresError(
-                PROTOCOL, f"expected {len(types)} parameters, got {len(message.param_values)}"
+                errors.PROTOCOL, f"expected {len(types)} parameters, got {len(message.param_values)}"
             )
         if not {0, 1}.issuperset(message.result_formats):
-            raise PostgresError(NOT_SUPPORTED, "expected text (0) or binary (1) as the form of a column")
+            raise PostgresError(
+                errors.NOT_SUPPORTED, "expected text (0) or binary (1) as the form of a column"
+            )
         others = [each.bound for name, each in self._portals.items() if name != message.portal]
         if len(others) >= MOST_PORTALS or sum(map(_size, (*others, message))) > self._rules.message_bytes:
             raise PostgresError(
-                TOO_MUCH, f"expected at most {MOST_PORTALS} portals, and short ones: close some"
+                errors.TOO_MUCH, f"expected at most {MOST_PORTALS} portals, and short ones: close some"
             )
         self._portals[message.portal] = _Portal(statement, message)
         self._wire.send(messages.BindComplete())
@@ -290,7 +293,7 @@ class Conversation:
             answer = Answer() if prepared is None else await prepared.answer(portal.bound)
             portal.answer = answer
             if sent is not None and _names_and_types(sent) != _names_and_types(answer.described):
-                raise PostgresError(NOT_SUPPORTED, "cached plan must not change result type")
+                raise PostgresError(errors.NOT_SUPPORTED, "cached plan must not change result type")
         return portal.answer
 
     async def _send_rows(self, answer: Answer, most: int) -> bool:
@@ -316,12 +319,12 @@ class Conversation:
 
     def _statement(self, name: str) -> _Statement:
         if name not in self._statements:
-            raise PostgresError(NO_STATEMENT, "there is no such prepared statement")
+            raise PostgresError(errors.NO_STATEMENT, "there is no such prepared statement")
         return self._statements[name]
 
     def _portal(self, name: str) -> _Portal:
         if name not in self._portals:
-            raise PostgresError(NO_PORTAL, "there is no such portal")
+            raise PostgresError(errors.NO_PORTAL, "there is no such portal")
         return self._portals[name]
 
 
@@ -332,41 +335,3 @@ def _size(bound: messages.Bind) -> int:
 
 def _names_and_types(described: messages.RowDescription | None) -> list[tuple[str, int]]:
     return [] if described is None else [(each.name, each.type_oid) for each in described.fields]
-
-
-@dataclass(frozen=True)
-class _Deallocation:
-    """DEALLOCATE, which closes prepared statements."""
-
-    statements: dict[str, _Statement]
-    name: str
-    types: Sequence[int] = ()
-
-    async def described(self) -> None:
-        """Return that it has no rows."""
-
-    async def answer(self, bound: messages.Bind) -> Answer:
-        """Close them."""
-        del bound
-        if self.name == "ALL":
-            self.statements.clear()
-        for name in [each for each in self.statements if each.casefold() == self.name.casefold()]:
-            del self.statements[name]
-        return Answer(command="DEALLOCATE")
-
-
-@dataclass(frozen=True)
-class _Discarding:
-    """DISCARD ALL, which closes prepared statements too."""
-
-    statements: dict[str, _Statement]
-    resetting: Prepared
-    types: Sequence[int] = ()
-
-    async def described(self) -> None:
-        """Return that it has no rows."""
-
-    async def answer(self, bound: messages.Bind) -> Answer:
-        """Reset the settings, and close the statements."""
-        self.statements.clear()
-        return await self.resetting.answer(bound)

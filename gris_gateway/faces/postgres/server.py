@@ -18,16 +18,10 @@ from pathlib import Path
 
 from pygwire import messages
 
+from gris_gateway.faces.postgres import errors
 from gris_gateway.faces.postgres.catalogue import Catalogue
 from gris_gateway.faces.postgres.conversation import Conversation
-from gris_gateway.faces.postgres.errors import (
-    LOGIN,
-    NO_DATABASE,
-    PROTOCOL,
-    TOO_MANY_CONNECTIONS,
-    PostgresError,
-    error_of,
-)
+from gris_gateway.faces.postgres.errors import PostgresError, error_of
 from gris_gateway.faces.postgres.session import Admitted, Session
 from gris_gateway.faces.postgres.settings import DATABASE, settings_in
 from gris_gateway.faces.postgres.wire import (
@@ -174,7 +168,7 @@ class PostgresServer:
         except ConnectionOver:
             pass
         except Malformed as error:
-            await self._refuse(wire, PostgresError(PROTOCOL, str(error)))
+            await self._refuse(wire, PostgresError(errors.PROTOCOL, str(error)))
         except PostgresError as error:
             await self._refuse(wire, error)
         except Exception as error:
@@ -208,7 +202,7 @@ class PostgresServer:
             message = (
                 f"expected at most {most} connections of this account at a time: close some, or use a pool"
             )
-            raise PostgresError(TOO_MANY_CONNECTIONS, message)
+            raise PostgresError(errors.TOO_MANY_CONNECTIONS, message)
         self._of_accounts[account] += 1
         try:
             yield
@@ -248,10 +242,10 @@ class PostgresServer:
         if beginning.protocol_version != NEWEST_VERSION or unknown:
             wire.send(messages.NegotiateProtocolVersion(NEWEST_VERSION, unknown))
         if len(self._connections) > self._rules.connections:
-            raise PostgresError(TOO_MANY_CONNECTIONS, "too many connections")
+            raise PostgresError(errors.TOO_MANY_CONNECTIONS, "too many connections")
         user, database = beginning.params.get("user", ""), beginning.params.get("database", "")
         if database not in (*_DATABASES, user):
-            raise PostgresError(NO_DATABASE, f"expected {DATABASE} as the database")
+            raise PostgresError(errors.NO_DATABASE, f"expected {DATABASE} as the database")
         admitted, paying = await self._admitted(wire, None if user in ("", "-") else user)
         session = Session(admitted, user, self._catalogue)
         _take_options(session, beginning.params)
@@ -301,7 +295,7 @@ class PostgresServer:
                     await wire.open(None, self._rules.login_seconds)
                 is_request = isinstance(packet, messages.CancelRequest)
                 if self._tls is not None and not is_encrypted and not is_request:
-                    raise PostgresError(LOGIN, "expected TLS: sslmode=require, or verify-full")
+                    raise PostgresError(errors.LOGIN, "expected TLS: sslmode=require, or verify-full")
                 return packet
         raise Malformed("expected the start of a session")
 

@@ -13,16 +13,10 @@ from typing import Protocol, TypeAlias
 from pygwire.constants import TransactionStatus
 from pygwire.messages import Bind, RowDescription
 
+from gris_gateway.faces.postgres import errors
 from gris_gateway.faces.postgres.catalogue import Catalogue, ListedTables
 from gris_gateway.faces.postgres.catalogue_connection import CatalogueAnswer
-from gris_gateway.faces.postgres.errors import (
-    ABORTED,
-    NOT_SUPPORTED,
-    READ_ONLY,
-    SYNTAX,
-    PostgresError,
-    error_of,
-)
+from gris_gateway.faces.postgres.errors import PostgresError, error_of
 from gris_gateway.faces.postgres.parameters import Parameter, count_in, parameters_of, values_of, with_values
 from gris_gateway.faces.postgres.results import (
     OF_EXPLANATION,
@@ -65,7 +59,6 @@ _CONSTANT = re.compile(
     r"SELECT\s++(?:pg_catalog\s*+\.\s*+)?(?P<name>\w++)\s*+(?:\(\s*+\))?(?:\s++AS\s++(?P<alias>\w++))?",
     re.IGNORECASE,
 )
-_OF_SETTINGS: Columns = (("name", Oid.TEXT), ("setting", Oid.TEXT), ("description", Oid.TEXT))
 # Settings that SHOW has words for.
 _SPOKEN = {"transaction isolation level": "transaction_isolation", "time zone": "timezone"}
 _ENDING = frozenset(("COMMIT", "END", "ROLLBACK", "ABORT"))
@@ -115,8 +108,8 @@ class Session:
             "SAVEPOINT": lambda _: Answer(command="SAVEPOINT"),
             "RELEASE": lambda _: Answer(command="RELEASE"),
             "SET": self._set,
-            "RESET": self._reset,
-            "DISCARD": self._reset,
+            "RESET": self.reset,
+            "DISCARD": self.reset,
             "UNLISTEN": lambda _: Answer(command="UNLISTEN"),
             "CLOSE": lambda _: Answer(command="CLOSE CURSOR"),
         }
@@ -144,11 +137,11 @@ class Session:
         if (constant := self._constant(text)) is not None:
             return constant
         if _WRITING.fullmatch(first):
-            raise PostgresError(READ_ONLY, f"{first}: nothing can be written here")
+            raise PostgresError(errors.READ_ONLY, f"{first}: nothing can be written here")
         if first in _REFUSED:
-            raise PostgresError(NOT_SUPPORTED, f"{first} is not accepted: {_REFUSED[first]}")
+            raise PostgresError(errors.NOT_SUPPORTED, f"{first} is not accepted: {_REFUSED[first]}")
         if first not in _ASKING:
-            raise PostgresError(SYNTAX, "expected SELECT .., or EXPLAIN SELECT ..", 1)
+            raise PostgresError(errors.SYNTAX, "expected SELECT .., or EXPLAIN SELECT ..", 1)
         if is_of_catalogue(text):
             found = await self.catalogued(text, stated, None)
             return CatalogueQuestion(self, text, found.types, found.described)
@@ -161,7 +154,7 @@ class Session:
             PostgresError: It does not end the transaction.
         """
         if self.status is TransactionStatus.ERROR_TRANSACTION and text.first not in _ENDING:
-            raise PostgresError(ABORTED, "the transaction has failed: expected ROLLBACK")
+            raise PostgresError(errors.ABORTED, "the transaction has failed: expected ROLLBACK")
 
     async def asked(self, question: Asked) -> PrivateResult:
         """Ask the gateway.
@@ -236,14 +229,13 @@ class Session:
     def _set(self, text: Text) -> Answer:
         return Answer(command="SET", reported=self.settings.set(text.without_comments.strip()))
 
-    def _reset(self, text: Text) -> Answer:
+    def reset(self, text: Text) -> Answer:
+        """Do what RESET or DISCARD says."""
         _, _, name = text.without_comments.strip().partition(" ")
         self.settings.reset(name.strip().strip('"') or "all")
         return Answer(command=text.first if text.first == "RESET" else "DISCARD ALL")
 
-    def _show(self, text: Text) -> Constant | AllSettings:
-        if text.words[-1].said == "ALL":
-            return AllSettings(self.settings)
+    def _show(self, text: Text) -> Constant:
         words = text.without_comments.split()[1:]
         name = _SPOKEN.get(" ".join(words).lower(), " ".join(words).strip('"'))
         self.settings.shown(name)
@@ -291,23 +283,6 @@ class Constant:
     @property
     def _columns(self) -> Columns:
         return ((self.name, Oid.INT4 if isinstance(self.value, int) else Oid.TEXT),)
-
-
-@dataclass(frozen=True)
-class AllSettings:
-    """SHOW ALL."""
-
-    settings: Settings
-    types: Sequence[int] = ()
-
-    async def described(self) -> RowDescription:
-        """Return its columns."""
-        return described(_OF_SETTINGS)
-
-    async def answer(self, bound: Bind) -> Answer:
-        """Return a row for each setting."""
-        rows = [(name, self.settings.shown(name), "") for name in self.settings.names()]
-        return table(_OF_SETTINGS, rows, bound.result_formats, "SHOW")
 
 
 @dataclass(frozen=True)

@@ -32,19 +32,9 @@ _REPORTED = {
 }
 _NAMES = {name.casefold(): name for name in _REPORTED}
 # They are what they are.
-_FIXED = frozenset(
-    (
-        *("server_version", "server_encoding", "client_encoding", "datestyle", "intervalstyle", "timezone"),
-        *("integer_datetimes", "standard_conforming_strings", "default_transaction_read_only"),
-        *(
-            "transaction_read_only",
-            "in_hot_standby",
-            "is_superuser",
-            "transaction_isolation",
-            "max_identifier_length",
-        ),
-    )
-)
+_FIXED = {*_NAMES, "transaction_isolation", "transaction_read_only", "max_identifier_length"} - {
+    "application_name"
+}
 _MORE = {
     "transaction_isolation": "read committed",
     "default_transaction_isolation": "read committed",
@@ -134,10 +124,6 @@ class Settings:
     def roll_back(self) -> None:
         """Bring back what was stated then."""
         self.stated = dict(self._before)
-
-    def names(self) -> list[str]:
-        """Return the names of all settings, as SHOW ALL lists them."""
-        return sorted(_NAMES.get(key, key) for key in self._known())
 
     def _known(self) -> dict[str, str]:
         known = {each: _REPORTED[written] for each, written in _NAMES.items()}

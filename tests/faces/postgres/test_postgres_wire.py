@@ -275,8 +275,6 @@ def test_a_session_is_that_of_a_database_that_only_answers(gateway: GatewayWorld
         assert connection.execute("SHOW TimeZone").fetchall() == [("UTC",)]
         connection.execute("SET TimeZone = 'Europe/Berlin'; RESET ALL; DISCARD ALL; UNLISTEN *; CLOSE ALL")
         assert connection.execute("SHOW timezone").fetchall() == [("UTC",)]
-        every = {name: value for name, value, _ in connection.execute("SHOW ALL").fetchall()}
-        assert (every["TimeZone"], every["transaction_isolation"]) == ("UTC", "read committed")
         cursor = connection.execute(f"BEGIN; {TOP}; COMMIT; -- and nothing more")
         assert cursor.nextset()
         assert len(cursor.fetchall()) == 2
