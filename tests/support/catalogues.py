@@ -7,7 +7,7 @@ import time
 import psycopg
 from psycopg import errors
 
-WAIT_SECONDS = 240.0
+WAIT_SECONDS = 50.0
 
 
 def wait_for_catalogue(connection: psycopg.Connection) -> None:

@@ -73,7 +73,8 @@ _CALLED = "|".join(
         "pg_get_(expr|function_.+|keywords|object_address|replica_identity_index|serial_sequence|userbyid)",
         "pg_is_in_recovery|pg_is_other_temp_schema|pg_my_temp_schema|pg_partition_(ancestors|tree)|row_security_active",
         "pg_(database|indexes|relation|table|total_relation)_size|pg_relation_is_(publishable|updatable)",
-        "pg_settings_get_flags|pg_show_all_settings|pg_stat_get_live_tuples|pg_timezone_(abbrevs|names)",
+        "pg_(settings_get_flags|show_all_settings|stat_get_live_tuples|sequence_last_value|timezone_(abbrevs|names))",
+        "pg_available_extensions|pg_get_publication_tables",
     )
 )
 
