@@ -18,6 +18,8 @@ from dp_service.noise.distribution import laplace_difference_tail
 
 # Below this exponent the exponential underflows.
 _SMALLEST_EXPONENT = -700
+# No count is so large.
+_FARTHEST = 2**53
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ def _smallest_above(chance: Callable[[int], float], probability: Fraction) -> in
     """Return the smallest number from 0 on whose chance, which grows, is at least `probability`."""
     require_probability("probability", probability)
     high = 1
-    while chance(high) < probability:
+    while high < _FARTHEST and chance(high) < probability:
         high *= 2
     return bisect.bisect_left(range(high), True, key=lambda above: chance(above) >= probability)
 

@@ -28,6 +28,8 @@ Floats = NDArray[np.float64]
 
 # Relative slack that covers the rounding of a handful of float64 operations.
 _SLACK = 1e-9
+# Beyond them the tail of a normal law is below the smallest float.
+_MOST_SIGMAS = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,10 +91,8 @@ def gaussian_half_width(variance: Fraction, alpha: Fraction) -> int:
         raise ValueError(f"variance must be positive, got {variance}")
     sigma = math.sqrt(variance)
     allowed = float(alpha) * (1 - _SLACK)
-    high = 1
-    while _gaussian_outside(high, sigma) > allowed:
-        high *= 2
-    return bisect.bisect_left(range(high), True, key=lambda w: _gaussian_outside(w, sigma) <= allowed)
+    widths = range(_MOST_SIGMAS * math.ceil(sigma))
+    return bisect.bisect_left(widths, True, key=lambda w: _gaussian_outside(w, sigma) <= allowed)
 
 
 def _gaussian_outside(width: int, sigma: float) -> float:

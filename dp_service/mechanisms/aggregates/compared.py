@@ -327,7 +327,9 @@ class RatioTest(ABC):
         y = self.least - 2
         if as_large(y) <= confining:
             step = math.ceil(math.sqrt(self.divisor_variance))
-            y = min(y, first_rare(as_large, confining, near=-beyond, step=step))
+            # Further up floats lose the quotient of two tails.
+            lowest = -beyond - _CERTAIN_SIGMAS * step
+            y = first_rare(as_large, confining, near=-beyond, step=step, within=(lowest, y))
         return min(reached(y, lightest), 1.0)
 
     def interval(self) -> tuple[Fraction, Fraction]:
@@ -349,8 +351,9 @@ class RatioTest(ABC):
                 return float((j > 0) is not upper)
             return self._chance_beyond(j * float(grid), upper=upper)
 
-        high = first_rare(lambda j: rejected(j, upper=True), level, near=near, step=2 * _STEPS)
-        low = -first_rare(lambda j: rejected(-j, upper=False), level, near=-near, step=2 * _STEPS)
+        step, within = 2 * _STEPS, (-most - 1, most + 1)
+        high = first_rare(lambda j: rejected(j, upper=True), level, near=near, step=step, within=within)
+        low = -first_rare(lambda j: rejected(-j, upper=False), level, near=-near, step=step, within=within)
         lower, upper = sorted(grid * min(max(end, -most), most) for end in (low, high))
         return lower, upper
 

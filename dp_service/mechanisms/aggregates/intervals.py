@@ -295,17 +295,16 @@ def within_signs(column: ReleasedColumn, lower: int, upper: int) -> SumInterval:
 @lru_cache(maxsize=1024)
 def _least_certain(variance: Fraction, to_reach: int | None, alpha: Fraction, minimum: int) -> int:
     """Return the smallest N that can be shown for which the interval of n is above 0."""
-    start = to_reach
-    if start is None:
-        return gaussian_half_width(variance, alpha) + 1
-    size = 1
+    half_width = gaussian_half_width(variance, alpha)
+    if to_reach is None:
+        return half_width + 1
 
-    def is_certain(more: int) -> bool:
-        return _count_interval(variance, start + more, to_reach, alpha, minimum).lower > 0
+    def is_certain(count: int) -> bool:
+        return _count_interval(variance, count, to_reach, alpha, minimum).lower > 0
 
-    while not is_certain(size):
-        size *= 2
-    return start + bisect_left(range(size), True, key=is_certain)
+    # That far above t and 0 an interval is about as wide as one of a count that nothing selected.
+    highest = max(to_reach, 0) + 4 * half_width + 16 * (math.isqrt(math.ceil(variance)) + 1)
+    return to_reach + bisect_left(range(to_reach, highest), True, key=is_certain)
 
 
 def _average_interval(
@@ -341,8 +340,13 @@ class _RatioTest:
         )
         width = max(1, self._step_of(deviation / self._count))
         # The largest j that is too small, and the smallest that is too large; beyond all of them both are certain.
-        low = -first_rare(lambda n: self._rejected(-n, upper=True), level, near=-middle, step=2 * width)
-        high = first_rare(lambda n: self._rejected(n, upper=False), level, near=middle, step=2 * width)
+        step, within = 2 * width, (-_STEPS - 1, _STEPS + 1)
+        low = -first_rare(
+            lambda n: self._rejected(-n, upper=True), level, near=-middle, step=step, within=within
+        )
+        high = first_rare(
+            lambda n: self._rejected(n, upper=False), level, near=middle, step=step, within=within
+        )
         ends = [min(max(end, -_STEPS), _STEPS) for end in (low, high)]
         return AverageInterval(self._average(min(ends)), self._average(max(ends)))
 

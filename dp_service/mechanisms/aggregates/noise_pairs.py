@@ -8,7 +8,8 @@ an interval grows by at most 1 % of the standard deviation of k Z_n.
 Intervals are computed from released values alone, so floats may be used.
 
 The work for one interval is bounded, whatever the noise is and whatever it came to: at most 2^15 values and 2,048 bins
-of Z_n, and a search that needs about ten tails where halving alone may need eighty.
+of Z_n, and a search that needs about ten tails where halving alone may need eighty. It ends within a range that is
+given: where floats never find a tail rare, at the end of that range, so that the interval is a wide one.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ _LOG_NEGLIGIBLE = 46.0
 # their masses right to 10^-6 of themselves up to 8 sigma.
 _MOST_POINTS = 2**15
 _MOST_BINS = 2**11
+# In so many steps of at least a standard deviation every tail falls below the smallest float.
+_MOST_STEPS = 64
 _NORMAL = NormalDist()
 
 # erfc(z) = t exp(-z^2 + sum of c_i t^i) with t = 1 / (1 + z / 2) for z >= 0, right to 1.2 10^-7 of itself: Press,
@@ -149,23 +152,40 @@ def least_rarely_reached(
     )
 
 
-def first_rare(tail: Callable[[int], float], level: float, *, near: int, step: int) -> int:
+def first_rare(
+    tail: Callable[[int], float], level: float, *, near: int, step: int, within: tuple[int, int] | None = None
+) -> int:
     """Return the smallest n with tail(n) <= level, for a tail that falls from 1 to 0.
 
-    It is found wherever it is, and soon if it is a few steps from `near` and the tail is about that of a normal law.
-    Between an n that is not rare and one that is, the next is where the level would be if normal quantiles of the tail
-    were on a straight line, and then one beside it.
+    It is found wherever it is in the range, and soon if it is a few steps from `near` and the tail is about that of a
+    normal law. Between an n that is not rare and one that is, the next is where the level would be if normal quantiles
+    of the tail were on a straight line, and then one beside it.
+
+    Args:
+        tail: The tail.
+        level: What it must not exceed.
+        near: Where to begin.
+        step: About a standard deviation.
+        within: Both ends of the range. The first is returned if all are rare, the last if none is. None: 64 steps
+            around `near`.
 
     >>> first_rare(lambda n: 2.0**-n if n > 0 else 1.0, 0.01, near=0, step=3)
     7
+    >>> first_rare(lambda n: 1.0, 0.01, near=0, step=3)
+    192
     """
-    low, high = near - step, near + step
+    first, last = within or (near - _MOST_STEPS * step, near + _MOST_STEPS * step)
+    low, high = max(min(near - step, last), first), min(max(near + step, first), last)
     width = step
     while (below := tail(low)) <= level:
-        low, high, width = low - width, low, 2 * width
+        if low == first:
+            return first
+        low, high, width = max(low - width, first), low, 2 * width
     width = step
     while (beyond := tail(high)) > level:
-        low, below, high, width = high, beyond, high + width, 2 * width
+        if high == last:
+            return last
+        low, below, high, width = high, beyond, min(high + width, last), 2 * width
     found = _Between(tail, level, low, high, _score(below), _score(beyond))
     while (size := found.high - found.low) > 1:
         aside = max(size // 64, 1)

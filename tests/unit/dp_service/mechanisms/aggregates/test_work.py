@@ -86,5 +86,18 @@ def test_a_search_finds_the_first_rare_number_wherever_it_begins(
     def tail(n: int) -> float:
         return 0.5 * math.erfc((n - mean) / deviation) if (n - mean) % 7 else tail(n + 1)
 
-    found = noise_pairs.first_rare(tail, level, near=mean + round(off * deviation), step=step)
+    near, within = mean + round(off * deviation), (-(10**9), 10**9)
+    found = noise_pairs.first_rare(tail, level, near=near, step=step, within=within)
     assert tail(found) <= level < tail(found - 1)
+
+
+@given(near=st.integers(-(10**6), 10**6), step=st.integers(1, 10**6), rare=st.booleans())
+def test_a_search_without_a_first_rare_number_ends_within_its_range(near: int, step: int, rare: bool) -> None:
+    """A tail whose level floats never reach leaves the end of the range, which makes the interval a wide one."""
+    found = noise_pairs.first_rare(lambda _: 0.0 if rare else 1.0, 1e-300, near=near, step=step)
+    assert found == near + (-64 if rare else 64) * step
+    within = (-7, 3)
+    found = noise_pairs.first_rare(
+        lambda _: 0.0 if rare else 1.0, 1e-300, near=near, step=step, within=within
+    )
+    assert found == within[not rare]
