@@ -18,6 +18,8 @@ MAXIMUM_WILDCARDS = 4
 INT64_MINIMUM = -(2**63)
 INT64_MAXIMUM = 2**63 - 1
 
+# A sign of a pattern of LIKE, with the backslash before it.
+_PIECES = re.compile(r"\\?.", re.DOTALL)
 FORBIDDEN_CHARACTER = re.compile("[\0\ud800-\udfff]")
 
 Value = str | int | bool | datetime.date
@@ -142,8 +144,9 @@ class Range:
 class Like:
     """The column's text has a pattern - or has not, if `negated` - or its letters fold to one.
 
-    In `pattern` % stands for any characters, none too, and _ for any one; there is no escape. If it `folds`, the
-    letters A to Z mean a to z as well, and no others do.
+    In `pattern` % stands for any characters, none too, and _ for any one. Behind a backslash, %, _ and the backslash
+    mean themselves; it stands before nothing else. If it `folds`, the letters A to Z mean a to z as well, and no others
+    do.
     """
 
     column: str
@@ -154,7 +157,7 @@ class Like:
     def __post_init__(self) -> None:
         _check_value(self.pattern)
         require_valid(
-            normal_pattern(self.pattern, folds=self.folds).count("%") <= MAXIMUM_WILDCARDS,
+            _PIECES.findall(normal_pattern(self.pattern, folds=False)).count("%") <= MAXIMUM_WILDCARDS,
             "filters",
             f"expected at most {MAXIMUM_WILDCARDS} signs % in a pattern",
         )
@@ -265,8 +268,21 @@ def opposite(condition: Filter) -> Filter:
 
 def normal_pattern(pattern: str, *, folds: bool) -> str:
     """Return a pattern of LIKE as all that match the same texts are written: _ before %, and folded letters small."""
-    found = re.sub("[%_]+", lambda run: "_" * run[0].count("_") + "%" * ("%" in run[0]), pattern)
+    found = re.sub(
+        r"(\\.)|[%_]+", lambda run: run[1] or "_" * run[0].count("_") + "%" * ("%" in run[0]), pattern
+    )
     return re.sub("[A-Z]", lambda letter: letter[0].lower(), found) if folds else found
+
+
+def literal_pattern(text: str) -> str:
+    """Return the pattern that a text alone has."""
+    return re.sub(r"[\\%_]", r"\\\g<0>", text)
+
+
+def text_of(pattern: str) -> str | None:
+    """Return the text that alone has a pattern of LIKE; None: others have it, too."""
+    pieces = _PIECES.findall(pattern)
+    return None if {"%", "_"} & set(pieces) else "".join(piece[-1] for piece in pieces)
 
 
 def has_letters(pattern: str) -> bool:
@@ -292,7 +308,9 @@ def regular_expression(pattern: str, *, folds: bool, backtracks: bool) -> str:
             characters. Where any characters may follow, nothing after it fails, so no others are tried. False for RE2,
             which does not backtrack and has no means to say so.
     """
-    first, *others = ("".join(_piece(each, folds=folds) for each in part) for part in re.split("%+", pattern))
+    # No pattern has the character zero.
+    pieces = ("\0" if each == "%" else _piece(each, folds=folds) for each in _PIECES.findall(pattern))
+    first, *others = re.split("\0+", "".join(pieces))
     if not others:
         return first
     *between, last = others
@@ -303,9 +321,10 @@ def regular_expression(pattern: str, *, folds: bool, backtracks: bool) -> str:
     return f"{first}{''.join(parts)}.*{last}"
 
 
-def _piece(character: str, *, folds: bool) -> str:
-    if character == "_":
+def _piece(piece: str, *, folds: bool) -> str:
+    if piece == "_":
         return "."
+    character = piece[-1]
     if character.isascii() and character.isalpha():
         return f"[{character.lower()}{character.upper()}]" if folds else character
     # A class of one character means that character alone, but for the few signs with a meaning in a class.

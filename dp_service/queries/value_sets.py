@@ -27,6 +27,7 @@ from dp_service.queries.filters import (
     column_filters,
     has_letters,
     pattern_of,
+    text_of,
 )
 from dp_service.queries.intervals import (
     Interval,
@@ -94,13 +95,12 @@ def is_set(condition: Filter, column: Column, known: Collection[str] | None = No
     if column.type is ColumnType.TIMESTAMP:
         # Engines compare them by the ends of one range.
         return not isinstance(condition, AnyOf | AllOf) and not isinstance(condition, Like)
-    return known is not None or not any(isinstance(each, Like) and _has_wildcards(each) for each in parts)
+    return known is not None or not any(isinstance(each, Like) and _only_text(each) is None for each in parts)
 
 
-def _has_wildcards(condition: Like) -> bool:
-    return (condition.folds and has_letters(condition.pattern)) or not {"%", "_"}.isdisjoint(
-        condition.pattern
-    )
+def _only_text(condition: Like) -> str | None:
+    """Return the only text that has a pattern, if there is one."""
+    return None if condition.folds and has_letters(condition.pattern) else text_of(condition.pattern)
 
 
 def universe_of_column(column: Column) -> Interval:
@@ -131,8 +131,8 @@ def texts_of(condition: Filter, column: Column, known: Collection[str] | None = 
 
 
 def _with_pattern(condition: Like, known: Collection[str] | None) -> Texts:
-    if not _has_wildcards(condition):
-        return Texts(frozenset([condition.pattern]), condition.negated)
+    if (text := _only_text(condition)) is not None:
+        return Texts(frozenset([text]), condition.negated)
     pattern = pattern_of(condition.pattern, folds=condition.folds)
     found = frozenset(text for text in known or () if bool(pattern.fullmatch(text)) is not condition.negated)
     return Texts(found, excluded=False)

@@ -22,7 +22,7 @@ from dp_service.queries.sql.forms import is_part
 from dp_service.queries.sql.literals import value_of
 from dp_service.queries.sql.places import placed, refuse
 from dp_service.queries.sql.scope import Scope, refused_node
-from dp_service.queries.sql.text_parts import text_condition
+from dp_service.queries.sql.text_parts import pattern_text, text_condition
 from dp_service.queries.sql.time_functions import between, compared, is_bucket, listed, uncast
 from dp_service.terms import ColumnType, Comparison
 
@@ -188,7 +188,7 @@ class _Filters:
         column = self._column(node.value)
         if column.type is not ColumnType.STRING:
             refuse(node, f"{column.name}: expected LIKE on a column of texts alone")
-        return Like(column.name, str(value_of(node.pattern, column)), node.folds)
+        return Like(column.name, pattern_text(node, str(value_of(node.pattern, column))), node.folds)
 
     def _column(self, node: tree.Expression) -> Column:
         """Return the column of a condition, the only side that may have one."""

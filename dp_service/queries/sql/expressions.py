@@ -147,12 +147,17 @@ class ExpressionReader:
         elif self.next.word in ("LIKE", "ILIKE"):
             folds = self.take().word == "ILIKE"
             pattern = self.value()
-            if self.next.word == "ESCAPE":
-                refuse(self.next, "ESCAPE is not accepted: % and _ always stand for other characters")
-            found = tree.Like(first, self.last, value, pattern, folds)
+            escape = self._escape() if self.takes("ESCAPE") else "\\"
+            found = tree.Like(first, self.last, value, pattern, folds, escape)
         else:
             return value
         return tree.Not(first, self.last, found) if negated else found
+
+    def _escape(self) -> str:
+        sign = self.value()
+        if not isinstance(sign, tree.Text) or sign.kind or len(sign.value) > 1:
+            refuse(sign, "expected a text of at most one character behind ESCAPE")
+        return sign.value
 
     def _between(self, first: Token, value: Expression) -> Expression:
         if self.next.word in ("SYMMETRIC", "ASYMMETRIC"):

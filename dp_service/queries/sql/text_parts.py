@@ -6,7 +6,9 @@ LEFT(column, 2) = 'ab'                          column LIKE 'ab%'
 
 from __future__ import annotations
 
-from dp_service.queries.filters import AnyOf, Filter, Like, opposite
+import re
+
+from dp_service.queries.filters import AnyOf, Filter, Like, literal_pattern, opposite
 from dp_service.queries.functions.parts_of_texts import PartOfText
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.places import refuse
@@ -18,6 +20,12 @@ from dp_service.terms import ColumnType, Comparison
 _INSTEAD = (
     "write column ILIKE 'a%', which ignores the case of the letters A to Z, or LIKE: a condition on {}(..) is accepted "
     "where one of these says the same"
+)
+
+
+_ESCAPE = (
+    "expected %, _ or the escape sign behind the escape sign of a pattern, which is a backslash unless ESCAPE says "
+    "otherwise: write it twice, or ESCAPE '' for a pattern that has none"
 )
 
 
@@ -48,25 +56,36 @@ def text_condition(node: tree.Expression, scope: Scope) -> Filter | None:
         refuse(call, f"{column.name}: expected a part of a column of texts")
     if compared not in (Comparison.EQUAL, Comparison.NOT_EQUAL):
         refuse(node, _INSTEAD.format(call.name))
-    parts = tuple(_same(each, of, call, is_pattern=isinstance(node, tree.Like)) for each in values)
+    parts = tuple(_same(each, of, call, node if isinstance(node, tree.Like) else None) for each in values)
     found = parts[0] if len(parts) == 1 else AnyOf(parts)
     return found if compared is Comparison.EQUAL else opposite(found)
 
 
-def _same(node: tree.Expression, of: PartOfText, call: tree.Call, *, is_pattern: bool) -> Like:
+def _same(node: tree.Expression, of: PartOfText, call: tree.Call, like: tree.Like | None) -> Like:
     """Return the pattern of the texts whose part is a text, or has a pattern."""
-    text = node.value if isinstance(node, tree.Text) and not node.kind else None
-    is_plain = text is not None and (is_pattern or not {"%", "_"} & set(text))
+    if not isinstance(node, tree.Text) or node.kind:
+        refuse(node, _INSTEAD.format(call.name))
+    text = node.value
+    pattern = literal_pattern(text) if like is None else pattern_text(like, text)
     found: Like | None = None
     match of.function:
-        case Folded() if text is not None and is_plain and of.function.of(text) == text:
-            found = Like(of.column, text, folds=True)
-        case Prefix(length=length) if (
-            text is not None and is_plain and len(text) == length and not is_pattern
-        ):
-            found = Like(of.column, f"{text}%")
+        case Folded() if of.function.of(text) == text:
+            found = Like(of.column, pattern, folds=True)
+        case Prefix(length=length) if len(text) == length and like is None:
+            found = Like(of.column, f"{pattern}%")
     if found is None:
         refuse(node, _INSTEAD.format(call.name))
+    return found
+
+
+def pattern_text(node: tree.Like, text: str) -> str:
+    """Return the text of a pattern with a backslash as its escape sign."""
+    found = ""
+    for piece in re.findall(rf"{re.escape(node.escape)}.|.", text, re.DOTALL):
+        is_escape = node.escape and piece.startswith(node.escape)
+        if is_escape and piece[1:] not in ("%", "_", node.escape):
+            refuse(node.pattern, _ESCAPE)
+        found += literal_pattern(piece[1:]) if is_escape else piece.replace("\\", "\\\\")
     return found
 
 

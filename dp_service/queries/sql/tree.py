@@ -178,11 +178,12 @@ class Between(Node):
 
 @dataclass(frozen=True, slots=True)
 class Like(Node):
-    """LIKE, or ILIKE if it `folds` the case of letters."""
+    """LIKE, or ILIKE if it `folds` the case of letters; behind `escape` a sign means itself, empty: there is none."""
 
     value: Expression
     pattern: Expression
     folds: bool
+    escape: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -243,16 +243,16 @@ ACCEPTED = {
         NESTED_PREFIX,
     ),
     "alternatives and a pattern": Accepted(
-        "SELECT cohort, COUNT(*) FROM engagement WHERE NOT (active AND article_id NOT LIKE '%it''s_%\\') "
+        "SELECT cohort, COUNT(*) FROM engagement WHERE NOT (active AND article_id NOT LIKE '%it''s_%\\\\') "
         "GROUP BY cohort LIMIT 5",
         HistogramQuery(
             "engagement",
             ("cohort",),
             Measure.EVENTS,
-            (AnyOf((NotIn("active", (True,)), Like("article_id", "%it's_%\\"))),),
+            (AnyOf((NotIn("active", (True,)), Like("article_id", "%it's_%\\\\"))),),
             k=5,
         ),
-        "1ec3d214ef65ccfc",
+        "7aa254b95dd02d78",
         r"""SELECT "cohort", COUNT(*) AS "gris_count"
             FROM "engagement"
             WHERE "member_id" IS NOT NULL AND "cohort" <> 'null'

@@ -86,11 +86,13 @@ def _folded(text: str) -> str:
 def _is_like(pattern: str, text: str) -> bool:
     """Tell whether a text has a pattern, by which of its beginnings each beginning of the pattern matches."""
     matched = [not place for place in range(len(text) + 1)]
-    for sign in pattern:
+    signs = iter(pattern)
+    for sign in signs:
         if sign == "%":
             matched = [*accumulate(matched, or_)]
         else:
-            matched = [False, *(matched[i] and sign in ("_", each) for i, each in enumerate(text))]
+            wanted = {next(signs)} if sign == "\\" else {*text} if sign == "_" else {sign}
+            matched = [False, *(matched[i] and each in wanted for i, each in enumerate(text))]
     return matched[-1]
 
 

@@ -234,7 +234,8 @@ def _like_of(expression: str) -> tuple[str, bool]:
             assert piece[5].upper() == piece[6]
             pattern, folds = pattern + piece[5], True
         elif piece[0] != ")":
-            pattern += "_" if piece[2] else piece[3] or piece[4] or piece[7]
+            literal = piece[3] or piece[4] or piece[7]
+            pattern += "_" if piece[2] else f"\\{literal}" if literal in "%_\\" else literal
     return pattern, folds
 
 

@@ -168,9 +168,9 @@ def _ends(name: str) -> st.SearchStrategy[tuple[Bound | None, Bound | None]]:
     return st.tuples(end, end).filter(any)
 
 
-_PIECES = st.sampled_from(
-    [*TEXTS, "%", "%", "%", "_", "_", ".", "[", "]", "^", "a-", "(?i)", "*+", "&&~~", "$|{}#"]
-)
+_LITERALS = [text.replace("\\", "\\\\") for text in TEXTS]
+_WILDCARDS = ["%", "%", "%", "_", "_", "\\%", "\\_"]
+_PIECES = st.sampled_from([*_LITERALS, *_WILDCARDS, ".", "[", "]", "^", "a-", "(?i)", "*+", "&&~~", "$|{}#"])
 # No piece has two %, so that there are never too many.
 _PATTERNS = st.lists(_PIECES, max_size=4).map("".join)
 

@@ -105,7 +105,7 @@ def test_a_rendered_query_is_one_statement_with_the_questions_literals(
         texts |= {joined(each) for each in whole if is_text(each)}
         stated = (*query.filters, *(each for one in query.functions for each in one.conditions))
         leaves = (each for condition in stated for each in column_filters(condition))
-        asked = {each.pattern for each in leaves if isinstance(each, Like)}
+        asked = {re.sub(r"\\(.)", r"\1", each.pattern) for each in leaves if isinstance(each, Like)}
         parts = [each.function for each in query.dimensions if isinstance(each, PartOfText)]
         asked |= {each.separator for each in parts if isinstance(each, Piece)}
         assert {text for text in texts if not re.fullmatch(r"\d{4}-\d\d-\d\d", text)} <= {
