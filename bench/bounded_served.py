@@ -32,7 +32,7 @@ import duckdb
 from pinot_connector import PrivateClient
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
-from pinot_connector.errors import EndedBetweenLooks, EngineUnavailable, OutcomeUnknown, ServiceUnavailable
+from pinot_connector.errors import ChargedUnanswered, EngineUnavailable, OutcomeUnknown, ServiceUnavailable
 from pinot_connector.results import PrivateResult
 
 HEADER = "epsilon_per: 0.15\ndelta: 1e-11\ncount_noise: gaussian\ntables:\n"
@@ -187,7 +187,7 @@ def _repeated(work: Callable[[], _Done]) -> _Done:
     for _ in range(TRIES - 1):
         try:
             return work()
-        except (ServiceUnavailable, EngineUnavailable, OutcomeUnknown, EndedBetweenLooks):
+        except (ServiceUnavailable, EngineUnavailable, OutcomeUnknown, ChargedUnanswered):
             time.sleep(1)
     return work()
 

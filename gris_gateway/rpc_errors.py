@@ -139,16 +139,16 @@ def _service_refused(error: errors.ServiceRefused) -> grpc.Status:
     )(error)
 
 
-def _ended_between_looks(error: errors.EndedBetweenLooks) -> grpc.Status:
+def _charged_unanswered(error: errors.ChargedUnanswered) -> grpc.Status:
     fields = {"error": type(error).__name__, "problem": str(error)}
     log.warning("A question failed.", extra={"event": "question.failed", "fields": fields})
     if error.__cause__ is not None:
         log_internal_error(log, "The gateway failed.", error.__cause__)
     information, calls = error.charged
     # What ended it, which the first part of the error's text says, only the operator may know.
-    shown = errors.EndedBetweenLooks("the question cannot be answered now", information, calls)
+    shown = errors.ChargedUnanswered("the question cannot be answered now", information, calls)
     metadata = {"information": str(information), "calls": str(calls)}
-    info = ErrorInfo(reason="ENDED_BETWEEN_LOOKS", domain=DOMAIN, metadata=metadata)
+    info = ErrorInfo(reason="CHARGED_UNANSWERED", domain=DOMAIN, metadata=metadata)
     # Not UNAVAILABLE, which clients retry: each try would be charged.
     return status_of(grpc.StatusCode.ABORTED, str(shown), info)
 
@@ -190,7 +190,7 @@ _REPORTS: tuple[tuple[type[Exception], Callable[[Any], grpc.Status]], ...] = (
     ),
     (errors.BudgetExhausted, _exhausted),
     (errors.BudgetHeld, _held),
-    (errors.EndedBetweenLooks, _ended_between_looks),
+    (errors.ChargedUnanswered, _charged_unanswered),
     (
         errors.AccountUnknown,
         lambda _: _status(grpc.StatusCode.NOT_FOUND, "ACCOUNT_UNKNOWN", "this account has no budget"),

@@ -9,12 +9,12 @@
     ├── IntegrityError         an answer contradicts the protocol; nothing is shown
     │   └── ReleaseNotRecorded the ledger holds another release of this question
     ├── ReleaseStoreFailed     what was released before cannot be looked up or kept
-    ├── EndedBetweenLooks      a question of two looks ended after the first; that was charged: `charged`
+    ├── ChargedUnanswered      the question ended after noise was drawn; it was charged in full: `charged`
     ├── ServiceError           a service failed: `service`
     │   ├── ServiceUnavailable it cannot be reached, or reported that it had no effect
     │   │   ├── ServiceUntrusted its certificate is signed by no authority that is trusted here, or for another name
     │   │   ├── ServiceGone    the connection to it is refused, or broke
-    │   │   ├── TooManyCalls   the gateway has as many calls of this caller, or of all, as it takes
+    │   │   ├── TooManyCalls   it has as many calls of this caller, or of all, as it takes
     │   │   ├── TooMuchSql     it reads as much SQL of this caller, or of all, as it may at a time
     │   │   └── HomeUnavailable  the ledger is a region's, and its home, which alone knows the answer, is away
     │   ├── ServiceFailed      it has an internal error
@@ -31,10 +31,9 @@
             └── DataUnreadable its data are not what their name says, or not all in their file
 
 No message holds SQL, a literal of a question, a count or an engine's statistic, so it may be shown to an analyst.
-After one of these errors there is no result and no budget was spent: everything of a result that can fail is prepared
-before it is charged. There are exceptions. After `OutcomeUnknown` it is not known, nor after an `IntegrityError` of a
-gateway's client, which gets what was paid for. And a question of two looks that ends once names may have been drawn
-pays for them (`EndedBetweenLooks`, or a cancellation), because how it ended may depend on them.
+After one of these errors there is no result and no budget was spent. There are exceptions. After `OutcomeUnknown` it is not known, nor after an `IntegrityError` of a
+gateway's client, which gets what was paid for. And a question that ends once noise may have been drawn is charged in
+full (`ChargedUnanswered`, or a cancellation), because noise may have decided how it ended.
 """
 # ruff: noqa: N818  (these names say what happened; the suffix would add nothing that the base class does not say)
 
@@ -198,13 +197,13 @@ class ReleaseNotRecorded(IntegrityError):
 
 
 class ReleaseStoreFailed(GrisError):
-    """The release store cannot be read or written, so nothing is charged or shown."""
+    """The release store cannot be read, so nothing is charged or shown."""
 
     code = ErrorCode.UNAVAILABLE
 
 
-class EndedBetweenLooks(GrisError):
-    """A question of two looks ended once names may have been drawn, and was charged for the first look.
+class ChargedUnanswered(GrisError):
+    """A question ended once noise may have been drawn, and was charged in full.
 
     `charged` are the information units and calls. The other error, in the message, says what ended it.
     """
@@ -213,8 +212,8 @@ class EndedBetweenLooks(GrisError):
 
     def __init__(self, problem: str, information: int, calls: int) -> None:
         super().__init__(
-            f"{problem}; the question had taken its first look by then, which was charged: {information} information "
-            f"and {calls} {'call' if calls == 1 else 'calls'}"
+            f"{problem}; noise had been drawn by then, so the question was charged: {information} information and "
+            f"{calls} {'call' if calls == 1 else 'calls'}"
         )
         self.charged = (information, calls)
 
@@ -247,7 +246,7 @@ class ServiceGone(ServiceUnavailable):
 
 
 class TooManyCalls(ServiceUnavailable):
-    """The gateway has as many calls of this caller, or of all callers, as it takes; nothing was begun."""
+    """The service has as many calls of this caller, or of all callers, as it takes; nothing was begun."""
 
 
 class TooMuchSql(ServiceUnavailable):

@@ -1,4 +1,4 @@
-"""Draws new releases: the query runs, noise is added to its answer, and the engine confirms that the answer was whole.
+"""Draws new releases: the query runs, the engine confirms that its answer was whole, and noise is added to it.
 
 These are the states reserved, read and drawn of a question (`query_pipeline`). True counts exist only here, in local
 variables and in `Read`: they go from the engine to dp_service, and no further.
@@ -6,7 +6,7 @@ variables and in `Read`: they go from the engine to dp_service, and no further.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from gris_api.dp.v1 import dp_pb2
 
@@ -45,7 +45,7 @@ class Reserved:
 
 @dataclass(frozen=True)
 class Read:
-    """What the engine answered to a question whose reservation is made: noise may be drawn."""
+    """A whole answer of the engine to a question whose reservation is made: noise may be drawn."""
 
     reserved: Reserved
     plan: bytes
@@ -55,7 +55,7 @@ class Read:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A release that nobody has seen yet; its answer was whole, and it is verified."""
+    """A release that nobody has seen yet; it is verified."""
 
     reserved: Reserved
     release: dp_pb2.Release = field(repr=False)
@@ -78,6 +78,8 @@ class NewReleases:
     async def read(self, reserved: Reserved, query: EngineQuery) -> Read | None:
         """Returns what the engine answers to the question's query, None if others hold the budget.
 
+        Noise is drawn only from an answer that is known to be whole, so no failure of the engine depends on it.
+
         Raises:
             GrisError: a step failed; see `errors` for what each kind means.
         """
@@ -88,14 +90,9 @@ class NewReleases:
         answer, is_made = await run_both(running, reserved.is_made())
         if answer is None or not is_made:
             return None
-        read = Read(reserved, translation.plan, query, checked(query, answer))
-        if translation.HasField("unfinished"):
-            # Names are drawn only from an answer that is known to be whole.
-            await self._engine.confirm(query, read.answer)
-            await reserved.reservation.given_back_unless_it_lasts()
-            if not await reserved.is_made():
-                return None
-        return read
+        read = await self._whole(Read(reserved, translation.plan, query, answer))
+        await reserved.reservation.given_back_unless_it_lasts()
+        return read if await reserved.is_made() else None
 
     async def drawn(self, read: Read) -> Drawn:
         """Returns the release of an answer, or of that of a second look at the names that are drawn from it.
@@ -103,30 +100,27 @@ class NewReleases:
         Raises:
             GrisError: a step failed; see `errors` for what each kind means.
         """
-        if not read.reserved.asked.translation.HasField("unfinished"):
-            return await self._confirmed(read)
-        reservation = read.reserved.reservation
-        reservation.first_look_begins()
-        async with reservation.before_it_lapses():
-            named = await self._noise_added(read)
-            if isinstance(named, dp_pb2.Release):
-                return Drawn(read.reserved, named)
-            query = second_query(read.query, named, self._engine.engine.dialect)
-            answer = checked(query, await self._engine.run(query, read.reserved.asked.data_version))
-            return await self._confirmed(replace(read, plan=named.plan, query=query, answer=answer))
+        async with read.reserved.reservation.before_it_lapses():
+            drawn = await self._noise_added(read)
+            if isinstance(drawn, dp_pb2.NextLook):
+                query = second_query(read.query, drawn, self._engine.engine.dialect)
+                answer = await self._engine.run(query, read.reserved.asked.data_version)
+                read = await self._whole(Read(read.reserved, drawn.plan, query, answer))
+                drawn = await self._noise_added(read)
+            if not isinstance(drawn, dp_pb2.Release):
+                raise IntegrityError("dp_service asks for one look more than there are")
+            return Drawn(read.reserved, drawn)
 
-    async def _confirmed(self, read: Read) -> Drawn:
-        """Returns the release of an answer that turned out to be whole meanwhile."""
-        confirming = self._engine.confirm(read.query, read.answer)
-        release, _ = await run_both(self._noise_added(read), confirming)
-        if not isinstance(release, dp_pb2.Release):
-            raise IntegrityError("dp_service asks for one look more than there are")
-        return Drawn(read.reserved, release)
+    async def _whole(self, read: Read) -> Read:
+        checked(read.query, read.answer)
+        await self._engine.confirm(read.query, read.answer)
+        return read
 
     async def _noise_added(self, read: Read) -> dp_pb2.Release | dp_pb2.NextLook:
         version, confidence = read.answer.data_version, read.reserved.confidence
         header = dp_pb2.ReleaseHeader(plan=read.plan, data_version=version, confidence=confidence, keep=True)
-        release = await self._noise.add_noise(header, read.query.columns, read.answer)
-        if isinstance(release, dp_pb2.Release):
-            verify(release, release.kept, read.reserved.asked.translation, confidence)
-        return release
+        with read.reserved.reservation.from_the_draw_on():
+            release = await self._noise.add_noise(header, read.query.columns, read.answer)
+            if isinstance(release, dp_pb2.Release):
+                verify(release, release.kept, read.reserved.asked.translation, confidence)
+            return release

@@ -6,23 +6,22 @@
        kept and paid for, and the account is not closed, it is shown; if one is kept, it is charged once the worst
        case is reserved
     3. reserved: the worst case
-    4. read: the engine's answer, on the version of the data that was read before
-    5. drawn: with noise, and the engine has confirmed that the answer was whole
+    4. read: the engine's answer, on the version of the data that was read before; the engine has confirmed that it was
+       whole
+    5. drawn: with noise
     6. kept, and chargeable: with everything of the result prepared that can fail
     7. charged: what the release cost
     8. shown: only now is there a result
 
 Each state is a value that the steps to it make. Steps 3 and 4 run at the same time, unless the policy or the
-client's `reserve_first` wants the reservation made before the engine is asked; so do noise and confirmation. If either
-part fails, both end, and noise is drawn only once the reservation is made. Each step raises rather than go on with less
-than it needs, and an error after step 2 cancels the reservation. True counts exist only in steps 4 and 5, in local
-variables (`new_releases`).
+client's `reserve_first` wants the reservation made before the engine is asked. If either part fails, both end. Noise is
+drawn only once the reservation is made; it is made again unless it lasts for the steps that follow. Each step raises
+rather than go on with less than it needs. An error in steps 3 and 4 cancels the reservation. Whatever ends the question
+in steps 5 and 6 settles it with the full price before it lapses, unless that cannot depend on noise (`reservations`).
+True counts exist only in steps 4 and 5, in local variables (`new_releases`).
 
 A question of two looks runs a second query in step 5: dp_service names elements from the first answer, and the second
-query counts these alone, on the same version of the data. The answer of the first look is confirmed before names are
-drawn from it, and the reservation is made again unless it lasts for the second. Whatever ends the question afterwards
-settles the reservation with the price of that look before it lapses, unless it cannot depend on the names
-(`reservations`).
+query counts these alone, on the same version of the data.
 
 A question whose release is kept does not read the data: what changed there since must not show. So the engine is asked
 once for a question on one version of the data, by one task at a time. A task whose budget others hold gives its turn
@@ -368,7 +367,8 @@ class QueryPipeline:
         return shown if first.release_id == made.release_id else await self._shown(drawn.reserved, first)
 
     async def _shown(self, reserved: Reserved, kept: KeptRelease) -> ShownRelease:
-        return await self._views.shown(reserved.asked.translation, kept, reserved.confidence)
+        with reserved.reservation.from_the_draw_on():
+            return await self._views.shown(reserved.asked.translation, kept, reserved.confidence)
 
     async def _charged(self, release: Chargeable) -> Charged | KeptRelease:
         """Charges the account, or returns the release that it has paid for, if others have kept that one meanwhile."""

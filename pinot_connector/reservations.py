@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -15,21 +15,29 @@ from pinot_connector.budget_service_client import BudgetServiceClient, new_reque
 from pinot_connector.budgets import Charge, Cost
 from pinot_connector.errors import (
     BudgetHeld,
+    ChargedUnanswered,
     DataChanged,
-    EndedBetweenLooks,
     EngineGone,
     GrisError,
+    IncompleteAnswer,
+    PlanExpired,
     ReleaseNotRecorded,
     ReservationOver,
     ServiceGone,
+    ServiceRefused,
+    TooManyCalls,
 )
 from pinot_connector.rpc_errors import Service
 
 ATTEMPTS_TO_SETTLE = 2
 # The part of a short reservation that is left for the charge.
 MOST_TO_CHARGE = 0.25
+# The part of a reservation after which it is made again before noise is drawn.
+MOST_BEFORE_THE_DRAW = 0.25
 
-_INDEPENDENT_OF_NAMES = (ServiceGone, EngineGone, DataChanged)
+_INDEPENDENT_OF_NOISE = (ServiceGone, EngineGone, DataChanged)
+# How dp_service refuses before it draws anything.
+_NOTHING_DRAWN = (IncompleteAnswer, PlanExpired, DataChanged, TooManyCalls)
 
 _Value = TypeVar("_Value")
 
@@ -43,11 +51,12 @@ class Reservation:
     If the block ends before `charge` has succeeded, by an error or a cancellation, the reservation is cancelled. If
     cancelling fails, it lapses when its time to live is over.
 
-    From `first_look_begins` to `charge`, such an end may depend on the names that were drawn. Then the reservation is
-    settled with what the first look costs, unless the policy's answers repeat and a service or the engine is gone or
-    the data have moved: names decide none of these. If it cannot be settled, nothing but that is raised. The end comes
-    before the reservation lapses (`before_it_lapses`): one that has lapsed can be charged only if it is made again, for
-    which others may have left too little.
+    Once noise may have been drawn (`from_the_draw_on`), it may decide how the question ends. Then the reservation is
+    settled with the full price, unless a service or the engine is gone or the data have moved: noise decides none of
+    these. A question whose second query names elements pays for these ends too if the policy's answers do not repeat.
+    If the reservation cannot be settled, nothing but that is raised. The end comes before it lapses
+    (`before_it_lapses`): one that has lapsed can be charged only if it is made again, for which others may have left
+    too little.
 
     Budget that other reservations hold is waited for, behind the account's questions that wait already.
 
@@ -67,7 +76,7 @@ class Reservation:
         self._request_id = new_request_id()
         self._reserving: asyncio.Task[budget_pb2.ReserveBudgetResponse] | None = None
         self._held: str | None = None
-        self._queries = 2 if translation.HasField("unfinished") else 1
+        self._queries = 2 if translation.parameters.bounded.HasField("names_look") else 1
         self._begun_at = 0.0
         self._unfinished: dp_pb2.Bill | None = None
 
@@ -85,29 +94,36 @@ class Reservation:
         elif self._held is not None and self._is_given_back(error):
             await _to_its_end(self._cancel(self._held))
         elif self._held is not None and self._unfinished is not None:
-            await self._end_between_looks(self._unfinished, error)
+            await self._end_unanswered(self._unfinished, error)
 
-    def first_look_begins(self) -> None:
-        """Notes that names may be drawn from now on. The reservation must be made, and last for the second look."""
-        self._unfinished = self._translation.unfinished
+    @contextmanager
+    def from_the_draw_on(self) -> Iterator[None]:
+        """Has the question paid for however it ends, from now on, unless dp_service refuses the first draw.
+
+        The reservation must be made, and last for all that follows.
+        """
+        before, self._unfinished = self._unfinished, self._translation.unfinished
+        try:
+            yield
+        except GrisError as error:
+            if _nothing_was_drawn(error):
+                self._unfinished = before
+            raise
 
     async def given_back_unless_it_lasts(self) -> None:
-        """Cancels a reservation too old for the second look, to be made again; no name may be drawn yet."""
+        """Cancels a reservation too old for all that follows, to be made again; no noise may be drawn yet."""
         held = self._budget.seconds_held(self._queries)
-        if self._held is not None and _now() > self._begun_at + held / self._queries:
+        if self._held is not None and _now() > self._begun_at + held * MOST_BEFORE_THE_DRAW:
             old, self._held = self._held, None
             await _to_its_end(self._cancel(old))
 
     @asynccontextmanager
     async def before_it_lapses(self) -> AsyncIterator[None]:
-        """Ends the block while there is time to charge for names, if any may have been drawn.
+        """Ends the block, in which noise is drawn or shown, while there is time to charge.
 
         Raises:
             ReservationOver: the block took too long.
         """
-        if self._unfinished is None:
-            yield
-            return
         held = self._budget.seconds_held(self._queries)
         to_charge = min(self._budget.seconds_to_charge, held * MOST_TO_CHARGE)
         try:
@@ -118,14 +134,14 @@ class Reservation:
                 raise
             raise ReservationOver(
                 Service.BUDGET,
-                f"a reservation of {held} s was about to lapse before the second look had ended",
+                f"a reservation of {held} s was about to lapse before the question had an answer",
             ) from None
 
     def _is_given_back(self, error: BaseException | None) -> bool:
         if self._unfinished is None:
             return True
         repeats = self._translation.parameters.consistency == dp_pb2.CONSISTENCY_KEYED
-        return repeats and isinstance(error, _INDEPENDENT_OF_NAMES)
+        return (repeats or self._queries == 1) and isinstance(error, _INDEPENDENT_OF_NOISE)
 
     async def made(self) -> str:
         """Returns the reservation's id once it is made; no noise may be drawn before.
@@ -167,7 +183,7 @@ class Reservation:
             BudgetExhausted: the reservation lapsed, and the worst case does not fit any more.
             OutcomeUnknown: no answer came that can be read, and the charge may have happened.
         """
-        # What is charged costs the same whatever its names are: they do not decide how this ends.
+        # All of the answer is there: noise does not decide how this ends.
         self._unfinished = None
         for _ in range(ATTEMPTS_TO_SETTLE):
             try:
@@ -179,11 +195,11 @@ class Reservation:
                 return charge
         raise ReservationOver(Service.BUDGET, "reservations lapse before they can be settled")
 
-    async def _end_between_looks(self, unfinished: dp_pb2.Bill, error: BaseException | None) -> None:
-        """Charges for the first look; what names may have decided is not raised before.
+    async def _end_unanswered(self, unfinished: dp_pb2.Bill, error: BaseException | None) -> None:
+        """Charges the question in full; what noise may have decided is not raised before.
 
         Raises:
-            EndedBetweenLooks: the first look is charged; the error says what ended the question.
+            ChargedUnanswered: the question is charged; the error says what ended it.
             GrisError: it could not be charged. An answer that cannot be charged ends in the same way.
         """
         try:
@@ -196,11 +212,11 @@ class Reservation:
             # Only our own errors have texts that may be shown.
             is_ours = isinstance(error, GrisError)
             problem = str(error) if is_ours else "an unexpected error ended the question"
-            ended = EndedBetweenLooks(problem, charged.information, charged.calls)
+            ended = ChargedUnanswered(problem, charged.information, charged.calls)
             raise ended from (None if is_ours else error)
 
     async def _charge_unfinished(self, unfinished: dp_pb2.Bill) -> Cost | None:
-        """Settles with the price of the first look; returns what was charged, None if its names were paid for before.
+        """Settles with the full price; returns what was charged, None if the question was paid for before.
 
         Without a release_id the ledger records no answer of the question, so it can be asked again.
         """
@@ -253,6 +269,12 @@ class Reservation:
         # A charge whose answer was lost may have settled it: then cancelling is refused, as it should be.
         with suppress(GrisError):
             await self._budget.cancel(held)
+
+
+def _nothing_was_drawn(error: GrisError) -> bool:
+    # A refusal without a reason is not dp_service's own.
+    is_refusal = isinstance(error, ServiceRefused) and error.reason
+    return bool(is_refusal) or isinstance(error, _NOTHING_DRAWN)
 
 
 async def finished(work: Coroutine[Any, Any, _Value]) -> _Value:

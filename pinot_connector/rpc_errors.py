@@ -23,8 +23,8 @@ from pinot_connector.errors import (
     AccountUnknown,
     BudgetExhausted,
     BudgetHeld,
+    ChargedUnanswered,
     DataChanged,
-    EndedBetweenLooks,
     GrisError,
     HomeUnavailable,
     IntegrityError,
@@ -211,11 +211,11 @@ def _exhausted(failure: _Failure) -> BudgetExhausted:
     return BudgetExhausted(_shortfalls(failure), _largest_k(failure))
 
 
-def _ended_between_looks(failure: _Failure) -> GrisError:
+def _charged_unanswered(failure: _Failure) -> GrisError:
     for info in _unpacked(failure.details, error_details_pb2.ErrorInfo):
         with suppress(KeyError, ValueError):
             charged = int(info.metadata["information"]), int(info.metadata["calls"])
-            return EndedBetweenLooks("the question cannot be answered now", *charged)
+            return ChargedUnanswered("the question cannot be answered now", *charged)
     return IntegrityError("the gateway does not say what it charged")
 
 
@@ -286,7 +286,7 @@ _MEANINGS: dict[tuple[Service, str], Callable[[_Failure], GrisError]] = {
     (Service.DP, "POLICY_UNUSABLE"): lambda failure: ServiceRefused(
         Service.DP, "the policy's parameters cannot be used; ask the operator", failure.reason
     ),
-    (Service.DP, "OVERLOADED"): lambda _: ServiceUnavailable(Service.DP, "too many questions at once"),
+    (Service.DP, "OVERLOADED"): lambda _: TooManyCalls(Service.DP, "too many questions at once"),
     (Service.DP, "TOO_MUCH_SQL"): lambda failure: TooMuchSql(Service.DP, failure.text),
     (Service.GATEWAY, "TOO_MUCH_SQL"): lambda failure: TooMuchSql(Service.GATEWAY, failure.text),
     (Service.BUDGET, "OVERLOADED"): lambda _: ServiceUnavailable(
@@ -312,7 +312,7 @@ _MEANINGS: dict[tuple[Service, str], Callable[[_Failure], GrisError]] = {
     (Service.GATEWAY, "BUDGET_EXHAUSTED"): _exhausted,
     (Service.GATEWAY, "BUDGET_HELD"): _held,
     (Service.GATEWAY, "ACCOUNT_UNKNOWN"): lambda failure: AccountUnknown(failure.text),
-    (Service.GATEWAY, "ENDED_BETWEEN_LOOKS"): _ended_between_looks,
+    (Service.GATEWAY, "CHARGED_UNANSWERED"): _charged_unanswered,
     (Service.GATEWAY, "INTEGRITY"): lambda failure: IntegrityError(failure.text),
     (Service.GATEWAY, "INTERNAL"): lambda failure: ServiceFailed(Service.GATEWAY, failure.text),
     (Service.GATEWAY, "OUTCOME_UNKNOWN"): lambda failure: OutcomeUnknown(Service.GATEWAY, failure.text),

@@ -161,8 +161,9 @@ class Translator:
             return translation
         if question.structured.table not in ("", translation.table):
             raise IntegrityError("dp_service translated a question about another table")
-        if translation.HasField("unfinished") and translation.unfinished.query_id != translation.query_id:
-            raise IntegrityError("dp_service asks for another question than it translated")
+        unfinished = translation.unfinished
+        if (unfinished.query_id, unfinished.cost) != (translation.query_id, translation.worst_case_cost):
+            raise IntegrityError("dp_service asks for another question, or price, than it translated")
         _require_understood(question.structured, translation)
         self._accepted[_offered(question, translation.table)] = translation.version_is_fixed
         if named != translation.table:

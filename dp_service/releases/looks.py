@@ -24,7 +24,7 @@ from dp_service.releases.keys import NoiseKey
 from dp_service.releases.kinds import IncompleteParametersError, kind_of
 from dp_service.releases.plan import LooksPlan, Plan
 from dp_service.releases.release_ids import look_specification, release_id, release_seed
-from dp_service.releases.releasing import counted
+from dp_service.releases.releasing import counted, from_the_draw_on
 from dp_service.terms import ColumnType, Element, Scalar
 
 
@@ -51,6 +51,7 @@ def names_of(plan: Plan, histogram: TypedHistogram, key: NoiseKey) -> Named:
 
     Raises:
         HistogramError: The histogram cannot be the answer to the plan's query.
+        UnansweredDrawError: Something failed once noise may have been drawn.
     """
     mechanism = kind_of(plan.parameters).first_look
     if mechanism is None:
@@ -58,8 +59,9 @@ def names_of(plan: Plan, histogram: TypedHistogram, key: NoiseKey) -> Named:
     rows = _nameable(counted(plan, histogram))
     specification = look_specification(plan.specification, 1)
     seed = release_seed(key, specification, plan.data_version, rows.digest(), plan.fresh)
-    found = mechanism.draw_names(Histogram.from_element_order(rows.counts), KeyedNoise(KeyedStream(seed)))
-    return Named(tuple(sorted(rows.elements[i] for i in found.tolist())), release_id(seed))
+    with from_the_draw_on():
+        found = mechanism.draw_names(Histogram.from_element_order(rows.counts), KeyedNoise(KeyedStream(seed)))
+        return Named(tuple(sorted(rows.elements[i] for i in found.tolist())), release_id(seed))
 
 
 def second_plan(plan: Plan, found: Named, *, now: int) -> Plan:

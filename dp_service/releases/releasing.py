@@ -7,6 +7,8 @@ Nothing else about the histogram is returned.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -28,6 +30,23 @@ from dp_service.releases.mechanism_output import MechanismOutput, TotalsOutput
 from dp_service.releases.plan import Plan
 from dp_service.releases.release_ids import look_specification, release_id, release_seed
 from dp_service.terms import Element
+
+
+class UnansweredDrawError(Exception):
+    """Something failed once noise may have been drawn. Clients learn nothing else, and charge the question in full."""
+
+
+@contextmanager
+def from_the_draw_on() -> Iterator[None]:
+    """Fail as an internal error whatever fails in the block, because noise may have decided it.
+
+    Raises:
+        UnansweredDrawError: Something failed.
+    """
+    try:
+        yield
+    except Exception as error:
+        raise UnansweredDrawError from error
 
 
 @dataclass(frozen=True)
@@ -89,10 +108,16 @@ def release(
 
     Raises:
         HistogramError: The histogram cannot be the answer to the plan's query.
+        UnansweredDrawError: Something failed once noise may have been drawn.
     """
-    kind = kind_of(plan.parameters)
     rows = counted(plan, histogram)
     seed = release_seed(key, _specification(plan), plan.data_version, rows.digest(), plan.fresh)
+    with from_the_draw_on():
+        return _drawn(plan, rows, seed, confidence=confidence, whole=whole)
+
+
+def _drawn(plan: Plan, rows: TypedHistogram, seed: bytes, *, confidence: float, whole: bool) -> Released:
+    kind = kind_of(plan.parameters)
     drawn = kind.draw(rows, plan.known_elements, KeyedNoise(KeyedStream(seed)))
     selection = drawn.selection
     found = selection.indices.size
@@ -131,14 +156,11 @@ def shown(parameters: ReleaseParameters, drawn: MechanismOutput, *, confidence: 
 
     Args:
         parameters: Those of the question; all but k and what of counts and sums is shown are those of the release.
-        drawn: The release. Of the selection's `indices`, only the order counts: it is that of the elements.
+        drawn: A release of these parameters. Of the selection's `indices`, only the order counts: it is that of the
+            elements.
         confidence: Of each interval, strictly between 0 and 1.
-
-    Raises:
-        ValueError: This is no release of these parameters.
     """
     kind, alpha = kind_of(parameters), 1 - Fraction(str(confidence))
-    kind.require(drawn)
     if parameters.listing is not None:
         return shown_listed(kind, parameters.listing, drawn, alpha)
     return kind.shown(drawn, alpha)

@@ -10,7 +10,6 @@ from gris_api.dp.v1 import dp_pb2
 
 from dp_service.mechanisms.parameters import Cost
 from dp_service.releases.keys import NoiseKey
-from dp_service.releases.kinds import kind_of
 from dp_service.releases.kinds.grids import in_text
 from dp_service.releases.kinds.views import (
     Counts,
@@ -170,12 +169,6 @@ def bill_of(plan: Plan, release_id: str, cost: Cost, key: NoiseKey) -> dp_pb2.Bi
 def _total(total: Total) -> dp_pb2.NoisyTotal:
     lower, upper = total.interval
     return dp_pb2.NoisyTotal(count=total.noisy, interval_lower=lower, interval_upper=upper)
-
-
-def bill_of_names(plan: Plan, key: NoiseKey) -> dp_pb2.Bill | None:
-    """Return what to charge if the question ends between its two looks; None: it has one look."""
-    looks = kind_of(plan.parameters).first_look
-    return None if looks is None else bill_of(plan, "", looks.cost_of_names(), key)
 
 
 def _drawn_elements(plan: Plan, released: Released, rows: slice) -> dp_pb2.ShownElements:

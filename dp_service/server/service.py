@@ -18,7 +18,7 @@ from dp_service.releases.keys import KeySet, NoiseKey
 from dp_service.releases.kinds import kind_of
 from dp_service.releases.looks import is_first_look, names_of, second_plan, second_question, without_rows
 from dp_service.releases.plan import PLAN_TTL_SECONDS, Plan, sign_plan
-from dp_service.releases.releasing import Released, release
+from dp_service.releases.releasing import Released, from_the_draw_on, release
 from dp_service.releases.translation import FRESH_BYTES, IssueContext, plan_for
 from dp_service.server import responses
 from dp_service.server.admission import Admission
@@ -218,7 +218,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             version_is_fixed=resolution.fixed_data_version is not None,
             bounded_copy=bounded_copy(resolution.copy),
             stream=closed_stream(resolution.stream),
-            unfinished=responses.bill_of_names(plan, self._keys.current),
+            unfinished=responses.bill_of(plan, "", worst, self._keys.current),
         )
         response.plan_expires_at.FromSeconds(plan.issued_at + PLAN_TTL_SECONDS)
         return response
@@ -233,9 +233,10 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
         if request.histogram.columns or request.histogram.counts:
             assembler.add(request.histogram)
         released = self._release(assembler)
-        if isinstance(released, dp_pb2.NextLook):
-            return dp_pb2.AddNoiseUnaryResponse(next=released)
-        return dp_pb2.AddNoiseUnaryResponse(release=_messages(assembler).whole(released))
+        with from_the_draw_on():
+            if isinstance(released, dp_pb2.NextLook):
+                return dp_pb2.AddNoiseUnaryResponse(next=released)
+            return dp_pb2.AddNoiseUnaryResponse(release=_messages(assembler).whole(released))
 
     async def _at_once(self, context: Context, work: Callable[[], _Answer]) -> _Answer:
         """Do short work on the event loop: handing it to a thread and back would take nearly as long."""
@@ -279,21 +280,28 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
 
     def _release(self, assembler: StreamAssembler) -> Released | dp_pb2.NextLook:
         """Return what may be shown once it is paid for, or what the trusted side has to ask before."""
-        plan, histogram = assembler.plan, assembler.histogram()
-        if is_first_look(plan):
-            plan = second_plan(plan, names_of(plan, histogram, assembler.key), now=self._environment.now())
+        plan, histogram, key = assembler.plan, assembler.histogram(), assembler.key
+        if not is_first_look(plan):
+            return release(plan, histogram, key, confidence=assembler.confidence, whole=assembler.whole)
+        names = names_of(plan, histogram, key)
+        with from_the_draw_on():
+            plan = second_plan(plan, names, now=self._environment.now())
             if plan.row_limit:
-                return _next_look(plan, assembler.key)
+                return _next_look(plan, key)
             # No name, so no query: the empty answer is a release as any other.
-            histogram = without_rows(histogram)
-        return release(plan, histogram, assembler.key, confidence=assembler.confidence, whole=assembler.whole)
+            rows = without_rows(histogram)
+            return release(plan, rows, key, confidence=assembler.confidence, whole=assembler.whole)
 
 
 async def _written(context: Context, messages: Iterator[_Answer]) -> AsyncIterator[_Answer]:
-    """Yield messages as they are written: gRPC would send and log the text of what fails, which may hold numbers."""
+    """Yield messages about a draw as they are written.
+
+    gRPC would send and log the text of what fails, which may hold numbers.
+    """
     while True:
         try:
-            message = next(messages, None)
+            with from_the_draw_on():
+                message = next(messages, None)
         except Exception as error:
             await _abort(context, error)
         if message is None:
@@ -334,6 +342,6 @@ def _is_short(request: dp_pb2.AddNoiseUnaryRequest) -> bool:
 
 async def _abort(context: Context, error: Exception) -> NoReturn:
     if not is_expected_error(error):
-        log_internal_error(_log, "The service failed.", error)
+        log_internal_error(_log, "The service failed.", error.__cause__ or error)
     await context.abort_with_status(status_of(error))
     raise AssertionError("abort_with_status always raises")

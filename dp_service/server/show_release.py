@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 from gris_api.dp.v1 import dp_pb2
 
-from dp_service.releases.releasing import shown
+from dp_service.releases.kinds import kind_of
+from dp_service.releases.releasing import from_the_draw_on, shown
 from dp_service.server.errors import RequestError
 from dp_service.server.kept_assembler import KeptAssembler
 from dp_service.server.responses import ReleaseMessages
@@ -21,12 +22,15 @@ def show_release(received: KeptAssembler) -> Iterator[dp_pb2.ShowReleaseResponse
 
     Raises:
         RequestError: Ranks and counts do not belong together.
+        UnansweredDrawError: Something else failed, which what was drawn may have decided.
     """
     plan, drawn = received.plan, received.drawn()
     try:
-        view = shown(plan.parameters, drawn, confidence=received.confidence)
+        kind_of(plan.parameters).require(drawn)
     except ValueError:
         # A ticket says what a release costs, and not what is in it.
         raise RequestError("chunk.elements", "expected the counts and sums as the release has them") from None
+    with from_the_draw_on():
+        view = shown(plan.parameters, drawn, confidence=received.confidence)
     messages = ReleaseMessages(plan, received.confidence, received.key)
     return messages.shown_again(received.kept, received.counts, view)

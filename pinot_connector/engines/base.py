@@ -242,7 +242,7 @@ class EngineQuery:
 
 @dataclass(frozen=True)
 class EngineAnswer:
-    """An answer, column by column. Nothing that it led to may be shown before the engine has confirmed it.
+    """An answer, column by column. No noise may be drawn from it before the engine has confirmed it.
 
     `elements` has one list for each column of the query, all as long as `counts`; days are integers since
     1970-01-01. `data_version` is the version of the data that the counts were asked of. `coverage` is whatever the
@@ -261,8 +261,7 @@ class EngineAnswer:
 class Engine(Protocol):
     """Answers rendered queries.
 
-    Engines are synchronous and thread-safe: a client calls them in up to 32 threads at once, and may call `confirm` for
-    an answer while noise is drawn from it. An engine interrupts a query that takes longer than its own time-out, which
+    Engines are synchronous and thread-safe: a client calls them in up to 32 threads at once. An engine interrupts a query that takes longer than its own time-out, which
     is below `Timeouts.engine`: the client can only stop waiting for a thread, which then still runs.
 
     Engines promise that an answer that they confirm is whole, and they raise rather than answer on part of the data.
@@ -274,7 +273,7 @@ class Engine(Protocol):
 
     `tests/support/engine_conformance.py` tries answers, versions, errors, `check` and eight threads on every engine.
     An engine's own tests have to try the rest: its time-out, answers on part of the data, summed columns of another
-    type, `confirm` while noise is drawn, and 32 threads.
+    type, and 32 threads.
     """
 
     dialect: str
@@ -336,7 +335,7 @@ class Engine(Protocol):
     def confirm(self, query: EngineQuery, answer: EngineAnswer) -> None:
         """Returns if an answer of `run` is whole and the data still have its version.
 
-        It may be called while noise is drawn from the answer, and must have returned before anything is released.
+        Noise is drawn from the answer only once it has returned.
 
         Args:
             query: the query that was run.

@@ -64,8 +64,8 @@ accounts:
 """
 # Two looks are held for 4 s, of which 1 s is left for the charge.
 SHORT = replace(UNHURRIED, reservation=2)
-# u_1 is 10/3 units, so 4 are charged.
-SPENT = (4, 1, 0, 0)
+# The full price of the question.
+SPENT = (10, 1, 0, 0)
 NOTHING = (0, 0, 0, 0)
 
 

@@ -18,7 +18,6 @@ of the first look that is used again, and an M that depends on the data.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -98,10 +97,6 @@ class TwoLooks:
         """Return the same, whatever was released; no threshold ends the second look's list."""
         require_outcome(0 <= released <= self.most_names and not ended_in_bottom)
         return self.worst_case_cost()
-
-    def cost_of_names(self) -> Cost:
-        """Return what was spent if it ended after the names were drawn: u_1, rounded up, and the call."""
-        return Cost(information=math.ceil(self.names_units), calls=1)
 
     def draw_names(self, histogram: Histogram, noise: NoiseSource) -> NDArray[np.int64]:
         """Return the names as positions in the histogram, by noisy rank, shape (at most M,)."""

@@ -41,8 +41,8 @@ from dp_service.releases.kinds.parts import (
 )
 from dp_service.releases.kinds.views import AnsweredAggregate, ExpectedAccuracy, IntervalKind, ReleaseView
 from dp_service.releases.mechanism_output import MechanismOutput
-from dp_service.releases.statements import Statement, calls, elements, units
-from dp_service.terms import BoundedBy, Consistency, Element
+from dp_service.releases.statements import Statement, elements, units
+from dp_service.terms import BoundedBy, Element
 
 _MICRO = 10**6
 _Mechanism = TypeVar("_Mechanism", bound=Priced)
@@ -191,7 +191,6 @@ class Bounded(Kind[_Mechanism]):
         if self.first_look is not None:
             yield named(self.first_look)
             yield counted(self.first_look)
-            yield unfinished(self.first_look, self.parameters.consistency)
 
 
 def may_leave_out(parameters: ReleaseParameters) -> bool:
@@ -264,18 +263,6 @@ def counted(looks: TwoLooks) -> Statement:
         "method.second_look",
         f"A second look, for {units(second.units)}, counts what was named, and each member in at most "
         f"{elements(second.bound.delta_0)} of that.",
-    )
-
-
-def unfinished(looks: TwoLooks, consistency: Consistency) -> Statement:
-    """Return what is charged where a question ends between its looks."""
-    ended = looks.cost_of_names()
-    repeats = consistency is Consistency.KEYED
-    unless = ", unless a service or the engine is gone or the data have changed" if repeats else ""
-    return Statement(
-        "method.unfinished",
-        f"If the question is broken off after the first look, {ended.information} information and "
-        f"{calls(ended.calls)} are charged{unless}.",
     )
 
 

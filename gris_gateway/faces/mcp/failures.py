@@ -19,7 +19,7 @@ from gris_gateway.faces.mcp.results import Instant, Whole, only_seen, view_of
 from pinot_connector.errors import (
     BudgetExhausted,
     BudgetHeld,
-    EndedBetweenLooks,
+    ChargedUnanswered,
     ErrorCode,
     GrisError,
     IntegrityError,
@@ -95,16 +95,14 @@ _UNTRUSTED = (
     "Tell who started gris mcp: --ca-file or GRIS_CA_FILE names the authority that signs the gateway's "
     "certificate. Do not retry; nothing was charged."
 )
-_FIRST_LOOK = (
-    "A part of the question was charged. Read the budget before you ask again: that may be charged too."
-)
+_UNANSWERED = "The question was charged. Read the budget before you ask again: that is charged too."
 # Of the kinds that an error is of, the first counts; others say what their code does.
 _OF_KINDS: tuple[tuple[type[GrisError], str], ...] = (
     (BudgetHeld, _HELD),
     (OutcomeUnknown, _UNKNOWN),
     (ReleaseNotRecorded, _WHAT_TO_DO[ErrorCode.UNEXPECTED]),
     (IntegrityError, _UNREAD),
-    (EndedBetweenLooks, _FIRST_LOOK),
+    (ChargedUnanswered, _UNANSWERED),
     (ServiceUntrusted, _UNTRUSTED),
 )
 

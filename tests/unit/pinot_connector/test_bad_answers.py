@@ -16,13 +16,14 @@ from pinot_connector.client import DEFAULT_CONFIDENCE
 from pinot_connector.element_messages import without
 from pinot_connector.engines.base import EngineAnswer
 from pinot_connector.engines.duckdb import DuckDBEngine
-from pinot_connector.errors import IncompleteAnswer, IntegrityError, OutcomeUnknown
+from pinot_connector.errors import ChargedUnanswered, IncompleteAnswer, OutcomeUnknown
 from pinot_connector.histograms import MAX_ROW_BYTES
 from pinot_connector.release_store import MemoryReleaseStore
 from pinot_connector.releases import verify
 from pinot_connector.results import messages_of
 from tests.support.clients import Corrupting, Corruption, asking_client, translation_of, untouched
 from tests.support.relay import relayed
+from tests.support.two_looks import held_and_spent
 from tests.support.world import World, new_account
 
 
@@ -121,7 +122,7 @@ SPOILT: dict[str, Callable[[dp_pb2.Release], object]] = {
 async def test_a_release_that_does_not_match_its_plan_is_never_shown(
     world: World, engine: DuckDBEngine, wrong: str
 ) -> None:
-    """Another question, price, release or number of elements than is asked, kept or shown: nothing is paid for it."""
+    """Another question, price, release or number of elements than is asked, kept or shown: the full price is paid."""
     async with relayed(world) as relay:
         async with asking_client(world, engine, dp=relay.address) as client:
             await client.top_k("feedback", "article_id", 5)
@@ -132,9 +133,11 @@ async def test_a_release_that_does_not_match_its_plan_is_never_shown(
         async with asking_client(world, engine, dp=relay.address) as client:
             relay.replies["AddNoiseUnary"] = spoilt.SerializeToString()
             said = "cost.unit_id: expected [0-9a-f]{32}, got f{32}" if wrong == "other unit" else None
-            with pytest.raises(IntegrityError, match=said):
+            with pytest.raises(ChargedUnanswered, match=said) as ended:
                 await client.top_k("feedback", "article_id", 5)
-            assert await untouched(client)
+            assert await held_and_spent(client) == (*ended.value.charged, 0, 0)
+            worst = translation.worst_case_cost
+            assert ended.value.charged == (worst.information, worst.calls)
             relay.replies["AddNoiseUnary"] = real.SerializeToString()
             assert [9] == [row.noisy_count for row in (await client.top_k("feedback", "article_id", 5)).rows]
 
@@ -142,7 +145,7 @@ async def test_a_release_that_does_not_match_its_plan_is_never_shown(
 async def test_a_release_is_verified_once_however_it_comes(
     world: World, engine: DuckDBEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As it is drawn, and as it is shown again of what is kept: one that does not match is not charged there either."""
+    """As it is drawn, and as it is shown again of what is kept: one that does not match is not shown there either."""
     verified: list[dp_pb2.Release] = []
 
     def counted(release: dp_pb2.Release, *others: Any) -> None:
@@ -170,9 +173,9 @@ async def test_a_release_is_verified_once_however_it_comes(
         spoilt.end.bill.query_id = "f" * 64
         relay.replies["ShowRelease"] = spoilt.SerializeToString()
         last = await client_of_another_account()
-        with pytest.raises(IntegrityError):
+        with pytest.raises(ChargedUnanswered) as ended:
             await last.top_k("feedback", "article_id", 4)
-        assert await untouched(last)
+        assert await held_and_spent(last) == (*ended.value.charged, 0, 0)
 
 
 async def test_what_a_later_version_says_more_is_not_passed_on(world: World, engine: DuckDBEngine) -> None:
@@ -217,19 +220,19 @@ def _drawn(translation: dp_pb2.TranslateQueryResponse, values: list[int]) -> dp_
 
 
 @pytest.mark.parametrize("wrong", ["day", "mechanism", "consistency", "intervals", "number"])
-async def test_a_release_that_cannot_be_shown_is_never_charged(
+async def test_a_release_that_cannot_be_shown_is_charged_in_full(
     world: World, engine: DuckDBEngine, wrong: str
 ) -> None:
-    """A day that no calendar has, words of a later version, a number that is none: found before anything is paid."""
+    """A day that no calendar has, words of a later version, a number that is none."""
     async with relayed(world) as relay:
         async with asking_client(world, engine, dp=relay.address) as client:
             await client.top_k("feedback", "day", 3)
         translation = await translation_of(relay.requests("TranslateQuery")[-1], world)
         async with asking_client(world, engine, dp=relay.address) as client:
             relay.replies["AddNoiseUnary"] = _unshowable(translation, wrong).SerializeToString()
-            with pytest.raises(IntegrityError):
+            with pytest.raises(ChargedUnanswered) as ended:
                 await client.top_k("feedback", "day", 3)
-            assert await untouched(client)
+            assert await held_and_spent(client) == (*ended.value.charged, 0, 0)
             relay.replies["AddNoiseUnary"] = _drawn(translation, [0]).SerializeToString()
             assert 1 == len((await client.top_k("feedback", "day", 3)).rows)
 

@@ -17,6 +17,7 @@ from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import (
     AccountUnknown,
     BudgetExhausted,
+    ChargedUnanswered,
     EngineUnavailable,
     GrisError,
     InvalidQuestion,
@@ -131,7 +132,7 @@ async def test_noise_that_fails_gives_the_reservation_back(world: World, engine:
     ("method", "expected"),
     [
         ("TranslateQuery", ServiceFailed),
-        ("AddNoiseUnary", ServiceFailed),
+        ("AddNoiseUnary", ChargedUnanswered),
         ("ReserveBudget", ServiceFailed),
         ("UpdateBudget", OutcomeUnknown),
     ],
@@ -139,7 +140,7 @@ async def test_noise_that_fails_gives_the_reservation_back(world: World, engine:
 async def test_a_service_that_fails_says_so(
     world: World, engine: DuckDBEngine, method: str, expected: type[GrisError]
 ) -> None:
-    """Only a charge may have happened all the same; everything else cost nothing."""
+    """A charge may have happened all the same, and one that adds noise is charged; everything else costs nothing."""
     async with relayed(world) as relay:
         relay.faults.add(method)
         async with asking_client(world, engine, dp=relay.address, budget=relay.address) as client:

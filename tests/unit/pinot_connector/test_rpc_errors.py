@@ -69,7 +69,7 @@ def _error(code: grpc.StatusCode, domain: str = "", reason: str = "", *more: Mes
         (Service.BUDGET, Code.UNAVAILABLE, "STORE_UNAVAILABLE", ServiceUnavailable),
         (Service.BUDGET, Code.UNAVAILABLE, "HOME_UNAVAILABLE", HomeUnavailable),
         (Service.BUDGET, Code.UNAVAILABLE, "OVERLOADED", ServiceUnavailable),
-        (Service.DP, Code.UNAVAILABLE, "OVERLOADED", ServiceUnavailable),
+        (Service.DP, Code.UNAVAILABLE, "OVERLOADED", TooManyCalls),
         (Service.BUDGET, Code.UNAVAILABLE, "OUTCOME_UNKNOWN", OutcomeUnknown),
         (Service.DP, Code.PERMISSION_DENIED, "REFUSED_BY_POLICY", RefusedByPolicy),
         (Service.DP, Code.INVALID_ARGUMENT, "INVALID_ARGUMENT", InvalidQuestion),

@@ -18,8 +18,8 @@ from dp_service.bounding.order import kept, table_salt
 from gris_gateway.rpc_errors import status_of_error
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import (
+    ChargedUnanswered,
     DataChanged,
-    EndedBetweenLooks,
     EngineGone,
     EngineUnavailable,
     PlanExpired,
@@ -197,9 +197,9 @@ async def test_one_reservation_and_one_charge_carry_both_looks(looking_world: Wo
 
 def test_a_gateway_says_what_was_charged_and_not_what_failed() -> None:
     """A code that no client tries again by itself: each try would be charged."""
-    status = status_of_error(EndedBetweenLooks("the engine took too long", 4, 1))
+    status = status_of_error(ChargedUnanswered("the engine took too long", 10, 1))
     assert status.code is grpc.StatusCode.ABORTED
-    assert "4 information and 1 call" in status.details
+    assert "10 information and 1 call" in status.details
     assert "engine" not in status.details
 
 

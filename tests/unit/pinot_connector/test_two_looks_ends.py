@@ -18,7 +18,7 @@ from gris_gateway.rpc_errors import status_of_error
 from pinot_connector.engines.base import EngineAnswer, EngineQuery
 from pinot_connector.errors import (
     BudgetExhausted,
-    EndedBetweenLooks,
+    ChargedUnanswered,
     EngineGone,
     EngineRefused,
     EngineUnavailable,
@@ -60,15 +60,15 @@ ARTICLE = "2uoutqfse7c2o"
 async def test_an_engine_that_ends_between_the_looks(
     looking_world: World, error: Exception, after: tuple[int, ...], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Gone, it gives all back: no name did that. A time-out and anything else pays for the names, and that is said."""
+    """Gone, it gives all back: noise did not do that. After a time-out and anything else the question is charged."""
     async with asking(looking_world, Between(fails(error))) as client:
         if after == NOTHING:
             with pytest.raises(type(error)):
                 await client.top_k("fractions", "article_id", 5)
         else:
-            with pytest.raises(EndedBetweenLooks, match="4 information and 1 call") as ended:
+            with pytest.raises(ChargedUnanswered, match="10 information and 1 call") as ended:
                 await client.top_k("fractions", "article_id", 5)
-            assert ended.value.charged == (4, 1)
+            assert ended.value.charged == (10, 1)
             status_of_error(ended.value)
             # What nobody expected the operator learns, by its type.
             logged = [each["error"] for name, each in logged_events(caplog) if name == "internal_error"]
@@ -98,16 +98,16 @@ async def test_a_question_that_ended_can_be_asked_again(looking_world: World) ->
     """It counts as not answered: the whole price is paid, for an answer with the same first look."""
     engine = Between(fails(EngineUnavailable("late")))
     async with asking(looking_world, engine) as client:
-        with pytest.raises(EndedBetweenLooks):
+        with pytest.raises(ChargedUnanswered):
             await client.top_k("fractions", "article_id", 5)
         result = await client.top_k("fractions", "article_id", 5)
         assert result.charged.information == 10
-        assert await held_and_spent(client) == (14, 2, 0, 0)
+        assert await held_and_spent(client) == (20, 2, 0, 0)
         # The same names in the same order, both times: the second look is the third and last query.
         assert engine.queries[1] == engine.queries[3]
 
 
-async def test_a_caller_who_leaves_between_the_looks_pays_for_the_first(looking_world: World) -> None:
+async def test_a_caller_who_leaves_between_the_looks_pays_in_full(looking_world: World) -> None:
     """When they leave may depend on what they would have seen."""
     reached, over = threading.Event(), threading.Event()
 
@@ -158,7 +158,7 @@ async def test_a_dp_service_that_ends_between_the_looks(
             relay.refusals["AddNoiseUnary"] = code
 
         async with asking(looking_world, Between(fail_from_now_on), dp=relay.address) as client:
-            expected = ServiceGone if after == NOTHING else EndedBetweenLooks
+            expected = ServiceGone if after == NOTHING else ChargedUnanswered
             with pytest.raises(expected):
                 await client.top_k("fractions", "article_id", 5)
             assert await held_and_spent(client) == after
@@ -166,7 +166,7 @@ async def test_a_dp_service_that_ends_between_the_looks(
 
 @asynccontextmanager
 async def budget_wanted(world: World, account: str, *, cancelled: bool) -> AsyncIterator[None]:
-    """Ask another question of the account that its budget holds only once; it is paid, or cancelled at the end."""
+    """Ask another question of the account, whose budget holds one of both; it is refused, or cancelled at the end."""
     over = threading.Event()
 
     class Waiting(Between):
@@ -179,7 +179,8 @@ async def budget_wanted(world: World, account: str, *, cancelled: bool) -> Async
         if cancelled:
             await asyncio.sleep(0.5)
         else:
-            await other
+            with pytest.raises(BudgetExhausted):
+                await other
         yield
         other.cancel()
         over.set()
@@ -191,7 +192,7 @@ async def budget_wanted(world: World, account: str, *, cancelled: bool) -> Async
     [
         ("none", None, "fractions"),
         ("none", EngineUnavailable("late"), "fractions"),
-        ("spends", None, "fractions"),
+        ("wants", None, "fractions"),
         ("holds", None, "fractions"),
         ("holds", EngineUnavailable("late"), "fractions"),
         ("holds", EngineGone("gone"), "fractions"),
@@ -199,10 +200,10 @@ async def budget_wanted(world: World, account: str, *, cancelled: bool) -> Async
     ],
     ids=str,
 )
-async def test_a_second_look_that_outlives_its_reservation_pays_for_the_first(
+async def test_a_second_look_that_outlives_its_reservation_is_paid_in_full(
     looking_world: World, other: str, error: GrisError | None, table: str
 ) -> None:
-    """However it ends then, and if another question takes what is left of the budget."""
+    """However it ends then, and if another question wants what is left of the budget."""
     reached, over, account = threading.Event(), threading.Event(), new_account("narrow")
 
     def wait() -> None:
@@ -220,10 +221,9 @@ async def test_a_second_look_that_outlives_its_reservation_pays_for_the_first(
                 wanted = budget_wanted(looking_world, account, cancelled=other == "holds")
                 await stack.enter_async_context(wanted)
             over.set()
-            with pytest.raises(EndedBetweenLooks, match="4 information and 1 call"):
+            with pytest.raises(ChargedUnanswered, match="10 information and 1 call"):
                 await question
-        expected = (14, 1, 0, 0) if other == "spends" else SPENT
-        assert await held_and_spent(client) == expected
+        assert await held_and_spent(client) == SPENT
 
 
 async def test_a_reservation_too_old_for_the_second_look_is_made_again_before_names_are_drawn(
@@ -342,7 +342,7 @@ async def test_a_connector_that_was_paused_until_its_reservation_had_lapsed(
         raise EngineUnavailable("late")
 
     async with asking(looking_world, Between(pause), account=account, timeouts=SHORT) as client:
-        with pytest.raises(EndedBetweenLooks if others == "wait" else BudgetExhausted):
+        with pytest.raises(ChargedUnanswered if others == "wait" else BudgetExhausted):
             await client.top_k("fractions", "article_id", 5)
         assert await held_and_spent(client) == (SPENT if others == "wait" else (10, 0, 0, 0))
 
@@ -359,7 +359,7 @@ async def test_a_charge_of_a_first_look_whose_answers_are_lost_is_charged_once(l
         async with asking(
             looking_world, Between(lose_answers), budget=swallower.address, timeouts=timeouts
         ) as client:
-            with pytest.raises(EndedBetweenLooks):
+            with pytest.raises(ChargedUnanswered):
                 await client.top_k("fractions", "article_id", 5)
             assert await held_and_spent(client) == SPENT
     assert swallower.swallowed == 2
@@ -371,7 +371,7 @@ async def test_a_first_look_whose_answer_is_too_late_is_paid_for(looking_world: 
         relay.refusals["AddNoiseUnary"] = grpc.StatusCode.DEADLINE_EXCEEDED
         engine = Between()
         async with asking(looking_world, engine, dp=relay.address) as client:
-            with pytest.raises(EndedBetweenLooks):
+            with pytest.raises(ChargedUnanswered):
                 await client.top_k("fractions", "article_id", 5)
             assert len(engine.queries) == 1
             assert await held_and_spent(client) == SPENT
@@ -405,10 +405,10 @@ async def test_every_end_is_paid_for_where_answers_do_not_repeat(
     path = tmp_path / "moving.parquet"
     _copy_to(path)
     async with asking(looking_world, Between(lambda: _copy_to(path, but=ARTICLE), path)) as client:
-        with pytest.raises(EndedBetweenLooks):
+        with pytest.raises(ChargedUnanswered):
             await client.top_k("anew", "article_id", 5)
         assert await held_and_spent(client) == SPENT
     async with asking(looking_world, Between(fails(EngineGone("gone")))) as client:
-        with pytest.raises(EndedBetweenLooks):
+        with pytest.raises(ChargedUnanswered):
             await client.top_k("anew", "article_id", 5)
         assert await held_and_spent(client) == SPENT

@@ -231,8 +231,8 @@ async def killed_caller(stage: Stage, address: str, account: str) -> AsyncIterat
     ("method", "nth", "spent", "in_all"),
     [
         ("ReserveBudget", 1, NOTHING, (10, 1, 0, 0)),
-        ("AddNoiseUnary", 1, SPENT, (14, 2, 0, 0)),
-        ("AddNoiseUnary", 2, SPENT, (14, 2, 0, 0)),
+        ("AddNoiseUnary", 1, SPENT, (20, 2, 0, 0)),
+        ("AddNoiseUnary", 2, SPENT, (20, 2, 0, 0)),
         ("UpdateBudget", 1, (10, 1, 0, 0), (10, 1, 0, 0)),
     ],
 )
