@@ -31,9 +31,10 @@
             └── DataUnreadable its data are not what their name says, or not all in their file
 
 No message holds SQL, a literal of a question, a count or an engine's statistic, so it may be shown to an analyst.
-After one of these errors there is no result and no budget was spent. There are exceptions. After `OutcomeUnknown` it is not known, nor after an `IntegrityError` of a
-gateway's client, which gets what was paid for. And a question that ends once noise may have been drawn is charged in
-full (`ChargedUnanswered`, or a cancellation), because noise may have decided how it ended.
+After one of these errors there is no result and no budget was spent. There are exceptions. After `OutcomeUnknown` it is
+not known, nor after an `IntegrityError` of a gateway's client, which gets what was paid for. And a question that ends
+once noise may have been drawn is charged in full (`ChargedUnanswered`, or a cancellation), because noise may have
+decided how it ended.
 """
 # ruff: noqa: N818  (these names say what happened; the suffix would add nothing that the base class does not say)
 

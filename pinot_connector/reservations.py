@@ -32,7 +32,7 @@ from pinot_connector.rpc_errors import Service
 ATTEMPTS_TO_SETTLE = 2
 # The part of a short reservation that is left for the charge.
 MOST_TO_CHARGE = 0.25
-# The part of a reservation after which it is made again before noise is drawn.
+# The part of a reservation for each query after which it is made again before noise is drawn.
 MOST_BEFORE_THE_DRAW = 0.25
 
 _INDEPENDENT_OF_NOISE = (ServiceGone, EngineGone, DataChanged)
@@ -113,7 +113,7 @@ class Reservation:
     async def given_back_unless_it_lasts(self) -> None:
         """Cancels a reservation too old for all that follows, to be made again; no noise may be drawn yet."""
         held = self._budget.seconds_held(self._queries)
-        if self._held is not None and _now() > self._begun_at + held * MOST_BEFORE_THE_DRAW:
+        if self._held is not None and _now() > self._begun_at + held * MOST_BEFORE_THE_DRAW * self._queries:
             old, self._held = self._held, None
             await _to_its_end(self._cancel(old))
 

@@ -261,8 +261,9 @@ class EngineAnswer:
 class Engine(Protocol):
     """Answers rendered queries.
 
-    Engines are synchronous and thread-safe: a client calls them in up to 32 threads at once. An engine interrupts a query that takes longer than its own time-out, which
-    is below `Timeouts.engine`: the client can only stop waiting for a thread, which then still runs.
+    Engines are synchronous and thread-safe: a client calls them in up to 32 threads at once. An engine interrupts a
+    query that takes longer than its own time-out, which is below `Timeouts.engine`: the client can only stop waiting
+    for a thread, which then still runs.
 
     Engines promise that an answer that they confirm is whole, and they raise rather than answer on part of the data.
     No error repeats SQL, literals, counts or statistics. It is raised outside of the `except` block that met the
