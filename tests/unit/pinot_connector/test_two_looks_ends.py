@@ -287,7 +287,7 @@ async def _uncharged(
             calls = tuple(dict.fromkeys(each for each in relay.methods if each != "GetBudget"))
             assert await held_and_spent(client) == (0, 0, 10, 1)
             await asyncio.sleep(2 * UNCHARGED.reservation + 0.5)
-    return type(ended.value), str(ended.value), calls
+    return type(ended.value), str(ended.value).replace(relay.address, "ADDRESS"), calls
 
 
 async def test_nothing_is_shown_of_a_second_look_while_the_first_cannot_be_charged(
@@ -298,7 +298,7 @@ async def test_nothing_is_shown_of_a_second_look_while_the_first_cannot_be_charg
     for error in (None, EngineUnavailable("late"), IncompleteAnswer("in part"), EngineRefused("refused")):
         for _ in range(ROUNDS):
             found = await _uncharged(looking_world, account, error)
-            if not found[1].endswith(" in time"):
+            if "in time" not in found[1]:
                 break
         shown.add(found)
     assert len(shown) == 1
