@@ -23,7 +23,9 @@ from dp_service.noise.stream import KeyedStream
 from pinot_connector import AsyncPrivateClient
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import ChargedUnanswered
+from pinot_connector.questions import sql_question
 from pinot_connector.release_store import MemoryReleaseStore
+from pinot_connector.release_store.interface import ReleaseStore
 from pinot_connector.reservations import Reservation
 from tests.support.clients import client_of
 from tests.support.dp_questions import Clock
@@ -102,13 +104,13 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DuckDBEngine]:
 @asynccontextmanager
 async def asking(
     dp: str, budget: str, engine: DuckDBEngine
-) -> AsyncIterator[Callable[[], AsyncPrivateClient]]:
-    """Give what makes clients with accounts and stores of their own."""
+) -> AsyncIterator[Callable[..., AsyncPrivateClient]]:
+    """Give what makes clients with accounts of their own, and stores unless they share one."""
     made: list[AsyncPrivateClient] = []
 
-    def make() -> AsyncPrivateClient:
+    def make(store: ReleaseStore | None = None) -> AsyncPrivateClient:
         place = World(dp, budget, Path())
-        made.append(client_of(place, engine, timeouts=UNHURRIED, releases=MemoryReleaseStore()))
+        made.append(client_of(place, engine, timeouts=UNHURRIED, releases=store or MemoryReleaseStore()))
         return made[-1]
 
     yield make
@@ -160,17 +162,21 @@ async def test_every_function_that_fails_after_the_first_noise_leaves_a_paid_que
 async def test_a_dp_service_with_an_internal_error_is_paid_in_full(
     name: str, budget: str, engine: DuckDBEngine
 ) -> None:
-    """It is not gone: it answers. So it is of an answer that is drawn, and of one that is kept and shown again."""
+    """It is not gone: it answers. The answer is drawn, or another account has drawn it and it is shown again."""
     sql = KINDS[name].sql
     async with (
         listening(servicer_of(POLICY, clock=Clock())) as dp,
         relayed(World(dp, budget, Path())) as relay,
     ):
-        relay.faults.update(("AddNoise", "AddNoiseUnary"))
         async with asking(relay.address, budget, engine) as client:
-            asked = client()
-            with pytest.raises(ChargedUnanswered) as ended:
-                await asked.sql(sql)
-            price = (await asked.sql(f"EXPLAIN {sql}")).explanation.worst_case_cost
-            assert ended.value.charged == (price.information, price.calls)
-            assert await held_and_spent(asked) == (*ended.value.charged, 0, 0)
+            store = MemoryReleaseStore()
+            price = (await client(store).explain(sql_question(sql))).worst_case_cost
+            for failing in (("AddNoise", "AddNoiseUnary"), ("ShowRelease",)):
+                relay.faults.update(failing)
+                asked = client(store)
+                with pytest.raises(ChargedUnanswered) as ended:
+                    await asked.sql(sql)
+                assert ended.value.charged == (price.information, price.calls)
+                assert await held_and_spent(asked) == (*ended.value.charged, 0, 0)
+                relay.faults.clear()
+                await client(store).sql(sql)
