@@ -167,16 +167,16 @@ async def test_a_dp_service_with_an_internal_error_is_paid_in_full(
     async with (
         listening(servicer_of(POLICY, clock=Clock())) as dp,
         relayed(World(dp, budget, Path())) as relay,
+        asking(relay.address, budget, engine) as client,
     ):
-        async with asking(relay.address, budget, engine) as client:
-            store = MemoryReleaseStore()
-            price = (await client(store).explain(sql_question(sql))).worst_case_cost
-            for failing in (("AddNoise", "AddNoiseUnary"), ("ShowRelease",)):
-                relay.faults.update(failing)
-                asked = client(store)
-                with pytest.raises(ChargedUnanswered) as ended:
-                    await asked.sql(sql)
-                assert ended.value.charged == (price.information, price.calls)
-                assert await held_and_spent(asked) == (*ended.value.charged, 0, 0)
-                relay.faults.clear()
-                await client(store).sql(sql)
+        store = MemoryReleaseStore()
+        price = (await client(store).explain(sql_question(sql))).worst_case_cost
+        for failing in (("AddNoise", "AddNoiseUnary"), ("ShowRelease",)):
+            relay.faults.update(failing)
+            asked = client(store)
+            with pytest.raises(ChargedUnanswered) as ended:
+                await asked.sql(sql)
+            assert ended.value.charged == (price.information, price.calls)
+            assert await held_and_spent(asked) == (*ended.value.charged, 0, 0)
+            relay.faults.clear()
+            await client(store).sql(sql)
