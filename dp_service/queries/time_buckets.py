@@ -64,14 +64,6 @@ def bucket_of(length: BucketLength, timestamp: datetime.datetime, zone: str) -> 
     return length.first_day(timestamp.astimezone(ZoneInfo(zone)).date())
 
 
-def buckets_of_member(per_member: int | None, buckets: int) -> int:
-    """Return Delta_0 of a series: in how many of its buckets a member may count.
-
-    Without a bound of the policy it is all of them.
-    """
-    return buckets if per_member is None else min(per_member, buckets)
-
-
 def _buckets_from(
     length: BucketLength, start: datetime.datetime, end: datetime.datetime, zone: str
 ) -> Iterator[TimeBucket]:

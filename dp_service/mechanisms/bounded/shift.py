@@ -145,11 +145,6 @@ class Shift:
         return (self.count_variance + a**2 * self.total_variance) / b**2
 
     @property
-    def is_better(self) -> bool:
-        """Whether the error is smaller than that of `BoundGauss` with the same units and bound."""
-        return self.error_variance < variance_for(self.bound.squared_distance, self.rho)
-
-    @property
     def has_exact_law(self) -> bool:
         """Whether the law of N_i + a N is added up; it follows from the parameters alone."""
         reaches = [24 * math.sqrt(each) + 3 for each in (self.count_variance, self.total_variance)]

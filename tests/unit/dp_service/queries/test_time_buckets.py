@@ -14,7 +14,6 @@ from dp_service.queries.time_buckets import (
     TimeBucket,
     bucket_of,
     buckets_between,
-    buckets_of_member,
 )
 
 UTC = datetime.UTC
@@ -129,10 +128,3 @@ def test_the_most_buckets_are_found() -> None:
     """10,000 days."""
     end = at("2000-01-01T00:00") + 10_000 * 24 * HOUR
     assert len(buckets_between(BucketLength.DAY, at("2000-01-01T00:00"), end, "UTC")) == 10_000
-
-
-def test_a_member_may_count_in_all_buckets_unless_it_is_bounded() -> None:
-    """Delta_0 is no more than there are buckets."""
-    assert buckets_of_member(None, 12) == 12
-    assert buckets_of_member(30, 12) == 12
-    assert buckets_of_member(3, 12) == 3
