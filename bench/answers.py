@@ -1,6 +1,6 @@
 """How many useful answers an analyst gets in a month, at the default promise.
 
-    python -m bench.answers [--data FOLDER] [--only "Cofacts"] [--most 100]
+    python -m bench answers [--data FOLDER] [--only "Cofacts"] [--most 100]
 
 Three workloads are asked until the ledger refuses: an audience (top 10 and 50, of which 80 % are about one slice), a
 dashboard of twelve panels that is refreshed every day, and a shop (revenue, averages, quantiles, top products). Each

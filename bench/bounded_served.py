@@ -1,6 +1,6 @@
 """What is found of a top 50 by the services themselves, asked again and again with fresh noise; and the shift's errors.
 
-    python -m bench.bounded_served [--runs 20] [--only cofacts retail irc irc_half shift]
+    python -m bench bounded_served [--runs 20] [--only cofacts retail irc irc_half shift]
 
 Every number is of results that a client has paid for: policy, query on DuckDB, reservation, noise and charge. The
 settings were found on Cofacts and Online Retail, so there they flatter two looks. Nothing was tuned on Ubuntu IRC:

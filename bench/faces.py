@@ -1,6 +1,6 @@
 """A new question over each protocol of a gateway beside its own Ask: its time, and the CPU that the gateway spends.
 
-    python -m bench.faces
+    python -m bench faces
 
 One text, changed in a literal each time, is asked by gRPC, of the broker that Pinot's clients know, and over
 PostgreSQL's protocol in simple and in extended queries, at one gateway, whose engine answers at once. Each question of

@@ -1,6 +1,6 @@
 """The CPU that a question costs beside its engine, in each process, and the calls that it makes.
 
-    python -m bench.question_cpu
+    python -m bench cpu
 
 A private top 10, whose engine gives at once what DuckDB answered the first time: what is left is Gris, the connector in
 this process and both services.

@@ -1,6 +1,6 @@
 """Charges beside an administrator who has the whole ledger read, as a ratio to charges alone, in the same run.
 
-    python -m bench.readings --store sqlite --entries 100000 1000000
+    python -m bench readings --store sqlite --entries 100000 1000000
 
 One caller charges one account after the other. First it is alone; then each reading runs beside it, from its beginning
 to its end, and health is asked all the time. Where other work keeps the machine busy, a lone charge is sometimes slow
@@ -60,7 +60,7 @@ READINGS: dict[str, Callable[[Any, Any], Awaitable[Any]]] = {
 def main() -> None:
     """Measure every store and size, and print a table."""
     parser = argparse.ArgumentParser(
-        "python -m bench.readings", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        "python -m bench readings", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--store", nargs="+", choices=("sqlite", "redis", "postgres"), default=["sqlite"])
     parser.add_argument("--entries", nargs="+", type=int, default=[10**5, 10**6])

@@ -1,6 +1,6 @@
 """A repeated question at a gateway beside an empty call through the same interceptors.
 
-    python -m bench.repeats
+    python -m bench repeats
 
 The gateway's server runs in this process, before both services as processes. Its empty call is admitted, counted and
 limited as a question is, and answers nothing. Callers ask the two in turns, so that a slow moment of the machine meets

@@ -1,6 +1,6 @@
 """The CPU of a new question in two versions of Gris, which take turns on the same machine.
 
-    python -m bench.question_cpu --beside DIRECTORY
+    python -m bench cpu --beside DIRECTORY
 
 DIRECTORY is a checkout of the other version; it needs no environment of its own, as it runs in this one's. Both ask the
 same questions, a few at a time and each before the other in every second turn, so that whatever else keeps the machine

@@ -1,7 +1,7 @@
 """Charges of the ledger beside two yardsticks on the same server, in the same run, turn by turn.
 
-    python -m bench.budget                                  # every store, 10^3 and 10^6 accounts, 1, 16 and 64 callers
-    python -m bench.budget --store sqlite --accounts 1000 --uvloop
+    python -m bench budget                                  # every store, 10^3 and 10^6 accounts, 1, 16 and 64 callers
+    python -m bench budget --store sqlite --accounts 1000 --uvloop
 
 A charge is one UpdateBudget that deducts directly on three levels, its outcome and its line in the journal included, on
 an account chosen at random. The yardsticks are an empty echo, and one row that is written to this disk as durably as a
@@ -173,7 +173,7 @@ def _samples(plan: Plan) -> list[Sample]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        "python -m bench.budget", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        "python -m bench budget", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--store", nargs="+", choices=STORES, default=list(STORES))
     parser.add_argument("--accounts", nargs="+", type=int, default=[10**3, 10**6])

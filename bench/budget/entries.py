@@ -1,7 +1,7 @@
 """What a `budget.yaml` with many entries costs beside one with few, in the same run, turn by turn, on SQLite.
 
-    python -m bench.budget.entries                          # 1,000 and 20,000 entries
-    python -m bench.budget.entries --entries 1000 5000
+    python -m bench entries                          # 1,000 and 20,000 entries
+    python -m bench entries --entries 1000 5000
 
 Every third entry is a root account; the others are patterns below it. The services run in this process, one for each
 number of entries, and each call is made on both in turn. A pause is how much later than planned the event loop came to
@@ -147,7 +147,7 @@ def _print(name: str, found: list[list[float]]) -> None:
 def main() -> None:
     """Measure."""
     parser = argparse.ArgumentParser(
-        "python -m bench.budget.entries",
+        "python -m bench entries",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

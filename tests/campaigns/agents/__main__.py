@@ -1,4 +1,4 @@
-"""A hostile agent at a real gateway: `python -m tests.campaigns.agents --questions 500 --games 200`.
+"""A hostile agent at a real gateway: `python -m tests.campaigns agents --questions 500 --games 200`.
 
 The exit code is 1 if it learns more than is promised, spends more than its limit, spends another's budget, or has a
 stranger's text in an error; or if the game would not notice a service without noise.
@@ -17,7 +17,7 @@ from tests.campaigns.agents.game import Games, play
 
 def main() -> int:
     """Run the session and the games, and print what came of them."""
-    parser = argparse.ArgumentParser("python -m tests.campaigns.agents", description=__doc__)
+    parser = argparse.ArgumentParser("python -m tests.campaigns agents", description=__doc__)
     parser.add_argument("--questions", type=int, default=500, help="how many questions the agent asks")
     parser.add_argument("--games", type=int, default=200, help="how many games of each kind")
     parser.add_argument("--seed", type=int, default=1, help="of the script")

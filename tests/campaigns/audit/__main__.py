@@ -1,4 +1,4 @@
-"""The long audit: `python -m tests.campaigns.audit --asks 10000`.
+"""The long audit: `python -m tests.campaigns audit --asks 10000`.
 
 The exit code is 1 if a promise is broken or a fault is not found.
 """

@@ -1,6 +1,6 @@
 """Runs campaigns and prints what they found; the exit code is 1 if a promise was broken.
 
-python -m tests.campaigns.chaos --store sqlite redis --charges 10000 --kills 60 --seed 1
+python -m tests.campaigns chaos --store sqlite redis --charges 10000 --kills 60 --seed 1
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _rows(result: Result) -> dict[str, str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("python -m tests.campaigns.chaos", description=__doc__)
+    parser = argparse.ArgumentParser("python -m tests.campaigns chaos", description=__doc__)
     parser.add_argument("--store", nargs="+", choices=list(STAGES), default=list(STAGES))
     parser.add_argument("--charges", type=int, default=10_000, help="acknowledged charges to reach")
     parser.add_argument(

@@ -35,7 +35,7 @@ def fuzz(texts: int, seed: int) -> Counter[str | None]:
 
 def main() -> int:
     """Run, and print one line for each reason."""
-    parser = argparse.ArgumentParser("python -m tests.campaigns.fuzz")
+    parser = argparse.ArgumentParser("python -m tests.campaigns fuzz")
     parser.add_argument("--texts", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()

@@ -1,6 +1,6 @@
 """Runs campaigns and prints what they found; the exit code is 1 if a promise was broken.
 
-python -m tests.campaigns.kills --store sqlite postgres --minutes 10 --seed 1
+python -m tests.campaigns kills --store sqlite postgres --minutes 10 --seed 1
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _rows(outcome: Outcome) -> list[tuple[str, int]]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("python -m tests.campaigns.kills", description=__doc__)
+    parser = argparse.ArgumentParser("python -m tests.campaigns kills", description=__doc__)
     parser.add_argument("--store", nargs="+", choices=list(STORES), default=list(STORES))
     parser.add_argument(
         "--minutes", type=float, default=10.0, help="how long things are killed, for each store"

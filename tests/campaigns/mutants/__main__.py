@@ -1,4 +1,4 @@
-"""Change the product as each mutant says, in a copy, and see that its test fails: `python -m tests.campaigns.mutants`.
+"""Change the product as each mutant says, in a copy, and see that its test fails: `python -m tests.campaigns mutants`.
 
 ROOM.yaml lists mutants: `name` (what is broken), `file`, `old` (a text that is once in the file), `new`, and
 `killed_by`, the id of a test or several. A mutant is killed where pytest says that a test has failed: one that cannot
@@ -130,7 +130,7 @@ def _changed(path: Path, before: str, after: str) -> Iterator[None]:
 
 def main() -> int:
     """Try the mutants of some rooms, by default of all; return 1 unless every one is killed."""
-    parser = argparse.ArgumentParser(prog="python -m tests.campaigns.mutants", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.campaigns mutants", description=__doc__)
     parser.add_argument("rooms", nargs="*", metavar="ROOM", help=f"by default all: {', '.join(ROOMS)}")
     parser.add_argument(
         "--check", action="store_true", help="only see that each can be applied, and that its tests are there"

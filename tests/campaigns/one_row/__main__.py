@@ -1,6 +1,6 @@
 """Every form of condition, on each engine, beside each odd row alone; some hours, most of them Spark's.
 
-    python -m tests.campaigns.one_row --engine duckdb --engine spark --engine pinot
+    python -m tests.campaigns one_row --engine duckdb --engine spark --engine pinot
 
 Fails with every answer that is an error, or of other rows than the reference selects.
 """
@@ -50,7 +50,7 @@ ENGINES: dict[str, Callable[[Path], AbstractContextManager[Held]]] = {
 
 def main() -> int:
     """Ask, and print what was wrong and what was looked at."""
-    parser = argparse.ArgumentParser("python -m tests.campaigns.one_row", description=__doc__)
+    parser = argparse.ArgumentParser("python -m tests.campaigns one_row", description=__doc__)
     parser.add_argument(
         "--engine", action="append", choices=[*ENGINES], help="of several, each; by default all"
     )

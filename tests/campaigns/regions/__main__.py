@@ -1,6 +1,6 @@
 """Simulates histories by seed; a failing seed is printed, and shows the same again: `--seed N`.
 
-python -m tests.campaigns.regions --seeds 10000
+python -m tests.campaigns regions --seeds 10000
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             totals["histories"] += 1
             if problem:
                 broken.append(seed)
-                again = f"python -m tests.campaigns.regions --seed {seed}"
+                again = f"python -m tests.campaigns regions --seed {seed}"
                 again += f" --bug {chosen.bug}" if chosen.bug else ""
                 print(f"seed {seed}: {problem}; again: {again}", flush=True)
     for name, count in sorted(totals.items()):

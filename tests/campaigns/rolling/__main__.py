@@ -1,6 +1,6 @@
 """Restarts two replicas of each service in turn under load and prints what was lost; the exit code is 1 if it was.
 
-python -m tests.campaigns.rolling --rounds 10 --drain-seconds 2
+python -m tests.campaigns rolling --rounds 10 --drain-seconds 2
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.campaigns.rolling.restarting import restart_under_load
 
 def main() -> int:
     """Run it and print a table."""
-    parser = argparse.ArgumentParser("python -m tests.campaigns.rolling", description=__doc__)
+    parser = argparse.ArgumentParser("python -m tests.campaigns rolling", description=__doc__)
     parser.add_argument("--rounds", type=int, default=10, help="how often each of the four is restarted")
     parser.add_argument("--drain-seconds", type=float, default=2.0)
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""The long campaign: `python -m tests.campaigns.sensitivity --worlds 10000 --seed 1`.
+"""The long campaign: `python -m tests.campaigns sensitivity --worlds 10000 --seed 1`.
 
 It fails with the smallest fault it finds.
 """
@@ -15,7 +15,7 @@ from .campaign import campaign, stream_campaign
 
 def main() -> None:
     """Ask so many worlds and print what was looked at."""
-    parser = argparse.ArgumentParser("python -m tests.campaigns.sensitivity", description=__doc__)
+    parser = argparse.ArgumentParser("python -m tests.campaigns sensitivity", description=__doc__)
     parser.add_argument("--worlds", type=int, default=10_000, help="how many tables, policies and questions")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()

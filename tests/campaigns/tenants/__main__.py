@@ -1,4 +1,4 @@
-"""The long campaign: `python -m tests.campaigns.tenants --questions 100000 --seed 1`.
+"""The long campaign: `python -m tests.campaigns tenants --questions 100000 --seed 1`.
 
 It fails with the first thing that a tenant learns of others.
 """
@@ -16,7 +16,7 @@ PART = 5000
 
 def main() -> None:
     """Ask so many questions and print what was looked at, part by part."""
-    parser = argparse.ArgumentParser("python -m tests.campaigns.tenants", description=__doc__)
+    parser = argparse.ArgumentParser("python -m tests.campaigns tenants", description=__doc__)
     parser.add_argument("--questions", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()

@@ -16,7 +16,7 @@ from tests.campaigns.wires.campaign import PORTS, run_campaign
 
 def main() -> int:
     """Run, and print what came of it."""
-    parser = argparse.ArgumentParser("python -m tests.campaigns.wires", description=__doc__)
+    parser = argparse.ArgumentParser("python -m tests.campaigns wires", description=__doc__)
     parser.add_argument("--messages", type=int, default=100_000, help="how many, to each port")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--port", choices=PORTS, help="the only port")

@@ -93,7 +93,7 @@ def test_a_batch_that_is_reported_twice_is_found(capsys: pytest.CaptureFixture[s
     again = f"--seed {seed} --bug reported-twice"
     assert main(["--processes", "1", *again.split()]) == 1
     assert (
-        f"seed {seed}: {problem}; again: python -m tests.campaigns.regions {again}" in capsys.readouterr().out
+        f"seed {seed}: {problem}; again: python -m tests.campaigns regions {again}" in capsys.readouterr().out
     )
 
 

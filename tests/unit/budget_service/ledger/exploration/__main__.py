@@ -1,6 +1,6 @@
 """Explores small worlds, to their ends or a depth: states, edges, seconds, or a shortest history that breaks a promise.
 
-python -m tests.unit.budget_service.ledger.exploration --world blocks
+python -m tests.campaigns exploration --world blocks
 """
 
 from __future__ import annotations
