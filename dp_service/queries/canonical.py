@@ -40,7 +40,15 @@ from dp_service.queries.coordinates import added_up, query_value
 from dp_service.queries.domains import restricted_values
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.filters import Filter, TimeRange, Value, column_filters
-from dp_service.queries.intervals import Interval, Intervals, complement, intersection, ordinal, points
+from dp_service.queries.intervals import (
+    YEARS_OF_TIMESTAMPS,
+    Interval,
+    Intervals,
+    complement,
+    intersection,
+    ordinal,
+    points,
+)
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Table
 from dp_service.queries.times import TimeColumn
@@ -318,10 +326,12 @@ def _text_restriction(
 
 
 def _contradiction(column: Column) -> QuestionError:
+    is_of_times = column.timestamps is not None and column.timestamps.stored is None
+    far = f"; a time outside {YEARS_OF_TIMESTAMPS} meets none" if is_of_times else ""
     return QuestionError(
         "filters",
         f"{column.name}: the conditions on this column (including a time range) contradict each other or its domain: "
-        "no row can meet them",
+        f"no row can meet them{far}",
     )
 
 

@@ -270,6 +270,13 @@ class OrdinalRestriction:
         """The integers from the first that is allowed to the last."""
         return Interval(self.intervals[0].start, self.intervals[-1].end)
 
+    @property
+    def leaves_out_far_times(self) -> bool:
+        """Whether an end is open that queries write all the same, as that of the engine's own timestamps."""
+        universe, column = self.column.universe, self.column
+        is_open = self.hull.start == universe.start or self.hull.end == universe.end
+        return is_open and column.type is ColumnType.TIMESTAMP and column.stored is None
+
     def among(self, values: tuple[Value, ...]) -> tuple[Value, ...]:
         """Return those of some values that meet the condition."""
         starts = [each.start for each in self.intervals]

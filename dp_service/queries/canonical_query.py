@@ -10,6 +10,7 @@ from dp_service.queries.canonical_columns import (
     Condition,
     Coordinate,
     OrdinalRestriction,
+    PartCondition,
     QueryColumn,
     QueryValue,
     Restriction,
@@ -69,6 +70,15 @@ class CanonicalQuery:
         others = (*self.conditions, *self.conditions_of_values)
         own = (each for one in others for each in column_conditions(one))
         return (*self.restrictions, *own, *(each for column in self.dimensions for each in column.conditions))
+
+    @property
+    def without_far_times(self) -> tuple[str, ...]:
+        """The columns whose far timestamps meet no condition of the question, although it leaves an end open."""
+        conditions = (
+            each.times if isinstance(each, PartCondition) else each for each in self.column_conditions
+        )
+        times = (each for each in conditions if isinstance(each, OrdinalRestriction))
+        return tuple(sorted({each.column.name for each in times if each.leaves_out_far_times}))
 
     @property
     def conditions_of_values(self) -> tuple[Condition, ...]:

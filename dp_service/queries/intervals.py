@@ -36,6 +36,7 @@ So a condition is no longer than a few times the one that was asked, however wid
 # name both ends; rows with others are left out, as rows with days that no calendar has.
 FIRST_TIMESTAMP = datetime.datetime(1700, 1, 1, tzinfo=datetime.UTC)
 END_OF_TIMESTAMPS = datetime.datetime(2262, 1, 1, tzinfo=datetime.UTC)
+YEARS_OF_TIMESTAMPS = "the years 1700 to 2261"
 
 
 def ordinal(value: Value) -> int:

@@ -87,6 +87,7 @@ class Plan:
         looks: What is needed besides for two looks; None: there is one look.
         requested_k: How many elements the question asks for, where fewer are shown; None: as many are.
         forced: To which rows the audience that asks is restricted.
+        without_far_times: As `CanonicalQuery.without_far_times`.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(
@@ -109,6 +110,7 @@ class Plan:
     looks: LooksPlan | None = None
     requested_k: int | None = None
     forced: ForcedRows = ALL_ROWS
+    without_far_times: tuple[str, ...] = ()
 
     @property
     def counts_cells(self) -> bool:

@@ -11,6 +11,7 @@ from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.audience_terms import ForcedRows
 from dp_service.queries.blocks import MAXIMUM_NAMED, PaidBy
 from dp_service.queries.functions import NAMES_OF_MEMBERS
+from dp_service.queries.intervals import YEARS_OF_TIMESTAMPS
 from dp_service.queries.resolution import Resolution
 from dp_service.queries.structured import Free
 from dp_service.queries.times import CompleteBy
@@ -55,6 +56,7 @@ def of_question(
     yield from _method(kind)
     yield from _lookups(resolution)
     yield from _forced(resolution.forced)
+    yield from _without_far_times(resolution.query.without_far_times)
     yield from _lowered(resolution.parameters, resolution.requested_k)
     if resolution.window:
         yield Statement("rows.closed", f"Only closed periods count: rows with {resolution.window}.")
@@ -88,6 +90,7 @@ def of_answer(
     if view.ended_in_bottom:
         yield _ended(bottom)
     yield from _forced(plan.forced)
+    yield from _without_far_times(plan.without_far_times)
     yield from _lowered(plan.parameters, plan.requested_k)
     yield from _listing(plan.parameters)
     yield from _of_members(columns)
@@ -120,6 +123,14 @@ def _forced(rows: ForcedRows) -> Iterator[Statement]:
             "rows.audience",
             f"Only rows with certain values of {', '.join(rows.columns)} count: the audience that asks is offered no "
             "others.",
+        )
+
+
+def _without_far_times(columns: tuple[str, ...]) -> Iterator[Statement]:
+    if columns:
+        yield Statement(
+            "rows.far_times",
+            f"A time outside {YEARS_OF_TIMESTAMPS} meets no condition on {', '.join(columns)}, and is in no group.",
         )
 
 

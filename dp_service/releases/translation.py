@@ -70,6 +70,7 @@ def plan_for(
         looks=_looks(resolution, dialects),
         requested_k=resolution.requested_k,
         forced=resolution.forced,
+        without_far_times=resolution.query.without_far_times,
     )
 
 

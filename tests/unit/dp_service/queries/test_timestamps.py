@@ -220,6 +220,22 @@ def test_the_unit_in_which_timestamps_are_stored_is_part_of_the_question() -> No
     assert len({name_of(asked("at >= DATE '2026-03-29'", policy)) for policy in policies}) == len(units)
 
 
+@pytest.mark.parametrize(
+    ("condition", "columns"),
+    [
+        ("at >= '2026-01-01'", ("at",)),
+        ("at < '2026-01-01'", ("at",)),
+        ("at >= '2026-01-01' AND at < '9999-12-31'", ("at",)),
+        ("at >= '2026-01-01' AND at < '2026-02-01'", ()),
+        ("", ()),
+    ],
+)
+def test_far_timestamps_are_left_out_where_an_end_is_open(condition: str, columns: tuple[str, ...]) -> None:
+    """It follows from the question alone. Integers have no such times."""
+    assert asked(condition).query.without_far_times == columns
+    assert asked(condition, IN_MILLISECONDS).query.without_far_times == ()
+
+
 REFUSED = {
     "integer": ("at >= 1774738800000", "expected timestamps (in SQL as TIMESTAMP"),
     "truth value": ("at >= TRUE", "expected timestamps"),
@@ -232,7 +248,8 @@ REFUSED = {
     "never shown": ("at >= TIMESTAMP '2026-03-29 02:30:00'", "write its offset"),
     "before the year 1": ("at >= DATE '0001-01-01'", "between the years 1 and 9999"),
     "nothing": ("at >= '2026-01-02' AND at < '2026-01-01'", "contradict each other"),
-    "before all timestamps": ("at < '1600-01-01'", "contradict each other"),
+    "before all timestamps": ("at < '1600-01-01'", "a time outside the years 1700 to 2261 meets none"),
+    "after all timestamps": ("at > '9999-01-01'", "a time outside the years 1700 to 2261 meets none"),
 }
 
 

@@ -16,7 +16,7 @@ from dp_service.queries.resolution import resolve
 from dp_service.queries.sql import parse_sql
 from dp_service.releases.kinds import kind_of
 from dp_service.releases.kinds.views import Counts, IntervalKind, ReleaseView
-from dp_service.releases.plan import Plan
+from dp_service.releases.plan import Plan, sign_plan, verify_plan
 from dp_service.releases.saying import of_answer, of_question
 from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.server.parameter_messages import parameters_message
@@ -135,6 +135,36 @@ def test_statements_hold_no_element_no_value_of_a_condition_and_no_alias(sql: st
         assert not re.search(
             "element_|compared_with|alias_|73311", " ".join((each.text, each.column, *each.values))
         )
+
+
+@pytest.mark.parametrize(
+    ("sql", "is_said"),
+    [
+        ("SELECT COUNT(DISTINCT m) FROM t WHERE at >= '2026-01-01'", True),
+        ("SELECT COUNT(DISTINCT m) FROM t WHERE at >= '2026-01-01' AND at < '2026-02-01'", False),
+        ("SELECT COUNT(DISTINCT m) FROM t WHERE at < '2026-01-01' OR flag", True),
+        ("SELECT COUNT(DISTINCT m) FROM t WHERE EXTRACT(HOUR FROM at) = 3", True),
+        ("SELECT EXTRACT(HOUR FROM at), COUNT(DISTINCT m) FROM t GROUP BY 1", True),
+        ("SELECT COUNT(DISTINCT m) FROM t WHERE flag", False),
+    ],
+)
+def test_an_answer_without_far_timestamps_says_so(sql: str, *, is_said: bool) -> None:
+    """Before it is asked, and of its answer, which has a plan that was signed and read."""
+    columns = {"at": {"type": "timestamp", "filter": ["range"]}, "flag": {"type": "bool", "filter": ["in"]}}
+    time = {"column": "at", "type": "timestamp", "zone": "UTC", "parts": ["hour"]}
+    bound = {"bound": "in_query", "delta_0": 2, "units": 10}
+    table = {"member": "m", "time": time, "contributions": bound, "columns": columns}
+    table["measures"] = {"distinct_members": True}
+    head = {"epsilon_per": "1", "delta": "1e-2", "count_noise": "gaussian"}
+    policy = policy_of({**head, "tables": {"t": table}}, content("text", []))
+    resolution = resolve(parse_sql(sql, policy), policy, now=0)
+    plan = plan_for(resolution, "v", KEY, IssueContext(0, bytes(32)))
+    plan = verify_plan(sign_plan(plan, KEY), KEY, now=0)
+    kind, view = kind_of(resolution.parameters), ReleaseView(0, None, IntervalKind.NONE)
+    estimated = of_question(resolution, kind.mechanism.worst_case_cost(), kind.accuracy())
+    answered = of_answer(plan, None, view, bottom=None, confidence=0.95)
+    for each in (estimated, answered):
+        assert [one.code for one in each if one.code == "rows.far_times"] == ["rows.far_times"] * is_said
 
 
 @pytest.mark.parametrize(
