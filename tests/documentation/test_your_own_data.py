@@ -100,9 +100,3 @@ def test_the_page_states_the_ports_that_serve_takes() -> None:
     text = section(PAGE, "## 4. Serve it")
     for flag, port in (("dp", DP_PORT), ("budget", BUDGET_PORT), ("admin", ADMIN_PORT)):
         assert f"| {port} | `--{flag}-port` |" in text
-
-
-def test_the_readme_links_it_first() -> None:
-    """A reader who has seen the demo wants to know how to ask about data of their own."""
-    text = (ROOT / "README.md").read_text()
-    assert text.index("](docs/your-own-data.md)") == text.index("](docs/")
