@@ -36,6 +36,8 @@ app = typer.Typer(
     name="gris",
     help="Private answers from Apache Pinot and DuckDB, within a budget that cannot be overspent.",
     epilog=EXIT_CODES,
+    # Without boxes each option has a line, and the terminal's full width.
+    rich_markup_mode=None,
     # Local variables hold true counts; no trace may ever print them.
     pretty_exceptions_enable=False,
 )

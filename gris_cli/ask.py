@@ -9,7 +9,7 @@ from gris_cli.flags import AskFlags, ConnectionFlags
 
 
 @with_flags
-def ask(question: AskFlags, connection: ConnectionFlags, as_json: bool) -> None:
+def ask(question: AskFlags, as_json: bool, connection: ConnectionFlags) -> None:
     """Ask a question privately and pay for it."""
     from gris_cli.answer_plot import draw_answer, require_counts, require_drawable
     from gris_cli.clients import connected, remaining_after

@@ -180,5 +180,5 @@ def _default(of: Field[Any]) -> Any:
 
 _JSON: Any = field(
     default=False,
-    metadata={_Option: _Option(("--json",), {"help": "Print only JSON on standard output, errors too."})},
+    metadata={_Option: _Option(("--json",), {"help": "Print only JSON, errors too."})},
 )

@@ -64,28 +64,28 @@ class QuestionFlags:
     table: str = flag("", "A table of the policy.")
     by: list[str] = flag(
         [],
-        "Group by this column, or a function in SQL; repeatable. Without it one total.",
+        "Group by it; repeatable.",
         asks="dimensions",
     )
-    k: int | None = flag(None, "How many elements; without it all that may be shown.")
-    where: list[str] = flag(
-        [],
-        "A condition, repeatable: value in JSON, a list for any of several; != for none.",
-        metavar="COLUMN=VALUE",
-        asks="filters",
-    )
-    since: str = flag("", "The first day or time of the period.", "--from", metavar="DAY", asks="time_range")
-    until: str = flag("", "The first day or time after the period.", "--to", metavar="DAY", asks="time_range")
     count: str = flag(
         "",
-        "What is counted: distinct_members (the default), events, or distinct:COLUMN.",
+        "distinct_members, events or distinct:COLUMN.",
         metavar="WHAT",
         asks="measure",
     )
-    sql: str = flag("", "The question as SQL instead, which says all else.", metavar="TEXT")
+    where: list[str] = flag(
+        [],
+        "A condition; repeatable. VALUE is JSON.",
+        metavar="COLUMN=VALUE",
+        asks="filters",
+    )
+    k: int | None = flag(None, "How many elements; by default all.")
+    since: str = flag("", "The first day or time of the period.", "--from", metavar="DAY", asks="time_range")
+    until: str = flag("", "The first day or time after the period.", "--to", metavar="DAY", asks="time_range")
+    sql: str = flag("", "The question as SQL instead.", metavar="TEXT")
     max_cost: int | None = flag(
         None,
-        "Refuse the question if it may cost more information units.",
+        "Refuse a question that may cost more.",
         metavar="UNITS",
     )
 
@@ -101,7 +101,7 @@ class AskFlags(QuestionFlags):
     )
     confidence: float | None = flag(
         None,
-        "Of each interval, between 0.5 and 1; without it 0.95.",
+        "Of each interval; by default 0.95.",
         metavar="NUMBER",
     )
 
@@ -114,21 +114,21 @@ class ConnectionFlags:
     budget: BudgetFlag = DEFAULT_BUDGET
     gateway: str = flag(
         "",
-        "Ask a gateway, gris://HOST:PORT, instead of the services.",
+        "gris://HOST:PORT.",
         envvar="GRIS_GATEWAY",
         metavar="URL",
     )
     account: str = flag("", "The account that pays.", envvar="GRIS_ACCOUNT", metavar="A/B", callback=_named)
     audience: str = flag(
         "",
-        "As which audience of the policy: NAME[,KEY=VALUE..].",
+        "NAME[,KEY=VALUE..].",
         envvar="GRIS_AUDIENCE",
         metavar="NAME",
     )
     engine: EngineName = flag(EngineName.DUCKDB, "duckdb, pinot or spark.", metavar="NAME")
     data: list[str] = flag(
         [],
-        "A file, folder or pattern for DuckDB; for Spark a path or catalog:NAME. Repeatable.",
+        "A file, folder or pattern; repeatable.",
         metavar="TABLE=PATH",
     )
     spark: SparkFlag = DEFAULT_SPARK
@@ -162,7 +162,7 @@ class ConnectionFlags:
     )
     pinot_settle_seconds: float = flag(
         DEFAULT_SETTLE_SECONDS,
-        "How long a server takes to load a segment, at most.",
+        "To load a segment.",
         envvar="PINOT_SETTLE_SECONDS",
         metavar="SECONDS",
     )
@@ -178,10 +178,10 @@ class ConnectionFlags:
         envvar="GRIS_RELEASES_KEY_FILE",
         metavar="FILE",
     )
-    embedded: bool = flag(False, "Run both services here, on the example data or your --policy.")
+    embedded: bool = flag(False, "Run both services here.")
     policy: Path | None = flag(None, "With --embedded: your policy.", metavar="FILE")
     budget_config: Path | None = flag(None, "With --embedded: your budgets.", metavar="FILE")
-    directory: Path = flag(DEFAULT_DIRECTORY, "Where --embedded keeps its files.")
+    directory: Path = flag(DEFAULT_DIRECTORY, "With --embedded: its files.")
     examples: Path | None = flag(None, "The directory of the examples.")
 
     def require_used(self, context: typer.Context, names: Collection[str]) -> None:

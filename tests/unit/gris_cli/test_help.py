@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import typer
 
+from gris_cli.__main__ import main
 from gris_cli.app import app
 from tests.support.pages import quoted, rows, section
 
@@ -52,3 +53,13 @@ def test_the_page_has_the_exit_codes_of_every_command() -> None:
     listed = {name for row in table for name in quoted(row[0])}
     assert listed - COMMANDS.keys() == {"gris budget"}
     assert not {name for name in COMMANDS.keys() - listed if not name.startswith("gris budget ")}
+
+
+@pytest.mark.parametrize(("arguments", "lines"), [(["--help"], 40), (["ask", "--help"], 60)])
+def test_help_fits_a_screen_or_two(
+    arguments: list[str], lines: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a terminal of 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(arguments) == 0
+    assert len(capsys.readouterr().out.splitlines()) <= lines
