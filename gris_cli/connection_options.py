@@ -64,8 +64,13 @@ def protected_address(address: str, service: str, setting: str) -> Address:
     if address.startswith(("http://", "https://")):
         raise typer.BadParameter(f"{setting} expects HOST:PORT, without http://, got {address}")
     remember_address(service, address, setting)
-    from pinot_connector.endpoints import Endpoint
+    from pinot_connector.endpoints import Endpoint, require_target
+    from pinot_connector.errors import InvalidQuestion
 
+    try:
+        require_target(address)
+    except InvalidQuestion as error:
+        raise typer.BadParameter(f"{setting}: {error.problem}") from None
     return address if _flags.get() == _PLAIN else Endpoint(address, credentials())
 
 

@@ -31,7 +31,9 @@ def print_sheets(
         print_json({**{name: sheet_rows(sheet) for name, sheet in sheets.items()}, **facts})
         return
     for sheet in sheets.values():
-        _show(sheet)
+        # Of an empty table the notes say enough.
+        if sheet.rows or not sheet.notes:
+            _show(sheet)
         for label, text in sheet.notes:
             say(label, text)
 

@@ -60,7 +60,7 @@ from gris_serving.reloading_files import SecurityError
 from gris_serving.tls import is_loopback, require_usable
 from gris_serving.tokens import JwtSettings
 from pinot_connector.channels import Timeouts
-from pinot_connector.endpoints import Address, Credentials, Endpoint
+from pinot_connector.endpoints import Address, Credentials, Endpoint, require_target
 from pinot_connector.errors import InvalidQuestion
 
 _QUESTION = Timeouts()
@@ -68,6 +68,10 @@ _QUESTION = Timeouts()
 
 def _target(text: str) -> str:
     """Return a service's address in one of gRPC's forms, with its ports checked; gRPC resolves the names."""
+    try:
+        require_target(text)
+    except InvalidQuestion as error:
+        raise ValueError(error.problem) from None
     for each in text.rpartition("/")[2].split(","):
         _, colon, port = each.rpartition(":")
         if colon and not is_port(port):

@@ -10,7 +10,7 @@ from typing import Any
 import grpc
 
 from pinot_connector import forks, proxies
-from pinot_connector.endpoints import Address
+from pinot_connector.endpoints import REPLICATED, Address, named, require_target
 
 MAX_MESSAGE_BYTES = 16 * 2**20
 
@@ -32,7 +32,6 @@ _OPTIONS = (
     # By default a name is looked up again after half a minute at the earliest: long after its replicas were replaced.
     ("grpc.dns_min_time_between_resolutions_ms", 1000),
 )
-_REPLICATED = ("dns:", "ipv4:", "ipv6:")
 
 
 @dataclass(frozen=True)
@@ -75,13 +74,14 @@ def open_channel(
         waiting: services whose calls wait, within their deadline, until a replica is connected.
 
     Raises:
-        InvalidQuestion: a file of the address's credentials cannot be used.
+        InvalidQuestion: the address is a list in another form, or a file of its credentials cannot be used.
         ForkedError: this process was forked while a connection was open.
     """
     forks.require_usable()
-    target = address if isinstance(address, str) else address.address
+    target = named(address)
+    require_target(target)
     config: dict[str, Any] = {"methodConfig": _retry_policy(retried)}
-    if target.startswith(_REPLICATED):
+    if target.startswith(REPLICATED):
         config["methodConfig"] = _waiting(config["methodConfig"], waiting)
         config["loadBalancingConfig"] = [{"round_robin": {}}]
         config["healthCheckConfig"] = {"serviceName": ""}

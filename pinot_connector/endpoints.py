@@ -11,6 +11,9 @@ import grpc
 
 from pinot_connector.errors import InvalidQuestion
 
+REPLICATED = ("dns:", "ipv4:", "ipv6:")
+"""How gRPC's own forms of an address begin, which may stand for replicas."""
+
 
 @dataclass(frozen=True)
 class Credentials:
@@ -68,6 +71,19 @@ class Endpoint:
 
 Address: TypeAlias = str | Endpoint
 """The address of a service: "host:port" in plain text, for a trusted network, or an `Endpoint`."""
+
+
+def require_target(target: str) -> None:
+    """Refuses a list of addresses that gRPC would take for the name of one host.
+
+    Raises:
+        InvalidQuestion: the target has a comma and none of gRPC's forms for replicas.
+    """
+    if "," in target and not target.startswith(REPLICATED):
+        raise InvalidQuestion(
+            "address",
+            f"expected HOST:PORT, or replicas as ipv4:IP:PORT,IP:PORT or dns:///NAME:PORT, got {target}",
+        )
 
 
 def named(address: Address) -> str:

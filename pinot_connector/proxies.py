@@ -5,10 +5,11 @@ from __future__ import annotations
 import ipaddress
 import os
 
+from pinot_connector.endpoints import REPLICATED
+
 # In the order in which gRPC looks for one; it reads no other.
 VARIABLES = ("grpc_proxy", "https_proxy", "http_proxy")
 _SOCKETS = ("unix:", "unix-abstract:")
-_SCHEMES = ("dns:", "ipv4:", "ipv6:")
 
 
 def channel_options(target: str) -> tuple[tuple[str, int], ...]:
@@ -20,7 +21,7 @@ def is_loopback(target: str) -> bool:
     """Returns whether only this machine is meant: by HOST:PORT, or by an address in one of gRPC's own forms."""
     if target.startswith(_SOCKETS):
         return True
-    if target.startswith(_SCHEMES):
+    if target.startswith(REPLICATED):
         # dns:NAME, dns:///NAME or dns://SERVER/NAME
         target = target.partition(":")[2].rpartition("/")[2]
     return all(_is_this_machine(_host(each)) for each in target.split(","))

@@ -299,8 +299,8 @@ class Table(TableKeys):
         if name in {*(each.name for each in self.values), *(each.name for each in self.quantiles)}:
             raise RefusedByPolicyError(
                 Rule.COLUMN,
-                f"{name} is a value column of the table {self.name}: sums, averages or quantiles may be asked of it, "
-                "and bins as groups, such as FLOOR(column / 10) * 10, but no conditions",
+                f"{name} is a value column of the table {self.name}: it has sums, averages or quantiles, and bins as "
+                f"groups, such as FLOOR({name} / 10) * 10; it is neither grouped by nor filtered on as it is",
                 name,
             )
         raise RefusedByPolicyError(

@@ -60,3 +60,11 @@ def test_what_fits_is_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert ID == first.split("│")[0].strip()
     print_sheets({"journal": journal_sheet([])}, as_json=False)
     assert "request" in capsys.readouterr().out
+
+
+def test_an_empty_table_with_notes_prints_them_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    """A head without rows would look like an answer that was cut off."""
+    print_sheets(
+        {"differences": Sheet(JOURNALS.columns, [], (("verified", "0 differences"),))}, as_json=False
+    )
+    assert capsys.readouterr().out.split() == ["verified", "0", "differences"]
