@@ -9,6 +9,7 @@ seeds: the same command prints the same numbers. What is simulated looks at true
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,7 +24,7 @@ from dp_service.mechanisms import Currency, Histogram, UnkLap
 from dp_service.noise import KeyedNoise, KeyedStream
 from dp_service.partitions import Method
 from gris_cli.data.domain.canonical_pairs import Source
-from gris_cli.data.sheets import Column, Sheet, downwards, plainly, upwards
+from gris_cli.data.sheets import Column, Sheet, plainly, upwards
 from research.accounting.adaptive import upper_tables
 from research.accounting.checked_steps import budget_epsilon
 from research.accounting.composed import compose_sheet, composed, ratios
@@ -70,7 +71,7 @@ def default_budget(_options: Options) -> Iterator[Sheet]:
     for name, gaussian in (("the smallest", False), ("the smallest, with Gaussian noise", True)):
         of = budget_epsilon(E, UNITS, SLACK, gaussian=gaussian)
         checked = "tables checked in whole numbers" if of.is_checked else "tables in floats"
-        rows.append((name, of.enough + added, f"{checked}; some mechanisms need {downwards(of.needed)}"))
+        rows.append((name, of.enough + added, f"{checked}; some mechanisms need {math.floor(of.needed * 1000) / 1000:.3f}"))
     yield Sheet(
         (
             Column("bound", "bound", is_text=True),

@@ -38,11 +38,6 @@ def rounded_up(bound: Interval) -> float:
     return math.nextafter(nearest, math.inf) if REALS.mpf(nearest) < upper else nearest
 
 
-def rounded_down(bound: Interval) -> float:
-    """Return the largest float that is not above the interval."""
-    return -rounded_up(-bound)
-
-
 def fraction_up(number: Fraction) -> float:
     """Return the smallest float that is not below an exact number."""
     return rounded_up(interval(number))

@@ -46,33 +46,12 @@ def epsilon_of_zcdp(rho: Fraction, delta: Fraction) -> Conversion:
     return Conversion(max(0.0, rounded_up(_epsilon(interval(rho), interval(delta), order))), order + 1)
 
 
-def delta_of_zcdp(rho: Fraction, epsilon: Fraction) -> Conversion:
-    """Return a delta such that every rho-zCDP mechanism is (epsilon, delta)-DP, rounded up.
-
-    Raises:
-        ValueError: Not 0 < rho <= 10^30, or not 0 <= epsilon <= 10^30; the message names the argument.
-    """
-    require_epsilon("rho", rho, at_most=_MAX_PARAMETER)
-    if epsilon != 0:
-        require_epsilon("epsilon", epsilon, at_most=_MAX_PARAMETER)
-    order = _best_order_for_delta(float(rho), float(epsilon))
-    log_delta = _log_delta(interval(rho), interval(epsilon), order)
-    return Conversion(min(1.0, rounded_up(INTERVALS.exp(log_delta))), order + 1)
-
-
 def _epsilon(rho: Interval, delta: Interval, order: float) -> Interval:
     """Return the epsilon of alpha = 1 + order: the inequality above, solved for epsilon."""
     over = INTERVALS.mpf(order)
     alpha = over + 1
     log_rest = alpha * INTERVALS.log(over / alpha) - INTERVALS.log(over) - INTERVALS.log(delta)
     return alpha * rho + log_rest / over
-
-
-def _log_delta(rho: Interval, epsilon: Interval, order: float) -> Interval:
-    """Return ln(delta) of alpha = 1 + order."""
-    over = INTERVALS.mpf(order)
-    alpha = over + 1
-    return over * (alpha * rho - epsilon) - INTERVALS.log(over) + alpha * INTERVALS.log(over / alpha)
 
 
 def _best_order_for_epsilon(rho: float, log_delta: float) -> float:
@@ -86,15 +65,10 @@ def _best_order_for_epsilon(rho: float, log_delta: float) -> float:
         log_rest = (order + 1) * shrinking - math.log(order) - log_delta
         return order * rho + shrinking - log_rest / order
 
-    return _where_it_turns(slope)
+    return where_it_turns(slope)
 
 
-def _best_order_for_delta(rho: float, epsilon: float) -> float:
-    """Return alpha - 1 where delta is smallest; `slope` is the derivative of the convex ln(delta) by alpha."""
-    return _where_it_turns(lambda order: (2 * order + 1) * rho - epsilon - math.log1p(1 / order))
-
-
-def _where_it_turns(slope: Callable[[float], float]) -> float:
+def where_it_turns(slope: Callable[[float], float]) -> float:
     """Return the order, by bisection on its logarithm, where a slope turns from negative to positive.
 
     It may have one sign from end to end, and then an end is right: SciPy's root finders refuse that.

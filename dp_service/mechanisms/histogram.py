@@ -53,11 +53,6 @@ class Histogram:
         """
         return np.argsort(-self.counts_by_element, kind="stable")
 
-    @cached_property
-    def descending_counts(self) -> NDArray[np.int64]:
-        """The counts in canonical order."""
-        return self.counts_by_element[self.canonical_order]
-
     def padded_to(self, rows: int) -> NDArray[np.int64]:
         """Return the counts by element, followed by zeros up to `rows`, shape (rows,).
 

@@ -107,16 +107,3 @@ def with_enough_precision(evaluate: Callable[[int], Result]) -> Result:
             return evaluate(precision_bits)
         except UncertainError:
             precision_bits *= 2
-
-
-def scaled_floor(evaluate: Callable[[IntervalContext], Interval], scale_bits: int) -> int:
-    """Return floor(x * 2^scale_bits) for a positive irrational x, exactly.
-
-    `evaluate` gives an interval around x in the arithmetic it is handed.
-    """
-
-    def floor(bits: int) -> int:
-        value = evaluate(interval_context(bits + scale_bits))
-        return certain_floor(scaled_bounds(value, bits + scale_bits), bits)
-
-    return with_enough_precision(floor)

@@ -16,7 +16,7 @@ pseudorandom function: it is distinguished from random with probability at most 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
@@ -34,11 +34,6 @@ _BLOCK_WORDS = 2
 def element_key(text: str) -> bytes:
     """Return the key of an element with this canonical text."""
     return hashlib.sha256(text.encode()).digest()
-
-
-def element_keys(texts: Iterable[str]) -> Keys:
-    """Return the keys of elements, shape (n, 32). For many elements, an engine's own SHA-256 is quicker."""
-    return np.frombuffer(b"".join(map(element_key, texts)), dtype=np.uint8).reshape(-1, KEY_BYTES)
 
 
 def round_key(seed: bytes, method: str, number: int) -> bytes:

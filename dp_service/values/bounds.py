@@ -22,9 +22,6 @@ from dp_service.values.quantum import Quantum, Value, is_usable
 SUMS_IN_DOUBLES = 2**53
 """Integers below this are exact in an engine that sums in doubles."""
 
-SUMS_IN_INT64 = 2**63
-"""Integers below this fit an engine that sums in 64 bits."""
-
 
 # So many steps between two ends are fine enough for a mean.
 _FINE = 1000
@@ -152,7 +149,7 @@ def require_exact_sums(
         members: The largest number of members of the table, as the policy states it.
         rows_of_member: tau where an average is over rows, None where it is over members' totals.
         rows: The largest number of rows of the table, as the policy states it; a member may have all of them.
-        below: What the sums must stay below: `SUMS_IN_DOUBLES` or `SUMS_IN_INT64`.
+        below: What the sums must stay below: such as `SUMS_IN_DOUBLES`.
 
     Raises:
         ValueError: A member's total, twice the sum, or that sum less n (low + high) could reach the limit.

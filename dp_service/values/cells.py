@@ -8,15 +8,10 @@ never made of the data: of a grid that ends at the data's own largest value, the
 from __future__ import annotations
 
 import datetime
-from bisect import bisect_right
-from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Context, Decimal
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import pairwise
-
-import numpy as np
-from numpy.typing import NDArray
 
 from dp_service.terms import GridScale, GridSpec
 
@@ -114,23 +109,9 @@ class Grid:
             raise ValueError(f"a grid must have from 2 to {MAX_CELLS} cells, got {(stop - start) // days}")
         return cls((*range(start, stop, days), stop))
 
-    def cell_of(self, value: int) -> int:
-        """Return the cell that a value is in; the first or the last one beyond the edges."""
-        return min(max(bisect_right(self.edges, value) - 1, 0), len(self) - 1)
-
     def bounds_of(self, cell: int) -> tuple[int, int]:
         """Return the first value of a cell and the first one after it."""
         return self.edges[cell], self.edges[cell + 1]
-
-    def counts_of(self, values: Iterable[int]) -> NDArray[np.int64]:
-        """Return how many values are in each cell, shape (cells,)."""
-        array = np.fromiter(values, dtype=np.int64)
-        cells = np.clip(np.searchsorted(self._array, array, side="right") - 1, 0, len(self) - 1)
-        return np.bincount(cells, minlength=len(self)).astype(np.int64)
-
-    @cached_property
-    def _array(self) -> NDArray[np.int64]:
-        return np.array(self.edges, dtype=np.int64)
 
 
 @lru_cache(maxsize=256)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -28,11 +27,6 @@ def upwards(value: Cell) -> str:
         return plainly(value)
     cents = Fraction(value) * 100
     return f"{-(-cents.numerator // cents.denominator) / 100:.2f}"
-
-
-def downwards(value: float) -> str:
-    """Return an epsilon that is needed to three decimals, rounded down."""
-    return f"{math.floor(value * 1000) / 1000:.3f}"
 
 
 def percent(value: Cell) -> str:

@@ -183,7 +183,7 @@ def found(
     for trial in range(trials):
         noise = draws.noise(str(mechanism.currency.epsilon_per), str(trial))
         tally.add(trial, _cut(mechanism.run(histogram, noise), mechanism, shown))
-    expected = _expected(mechanism, histogram.descending_counts)
+    expected = _expected(mechanism, histogram.counts_by_element[histogram.canonical_order])
     elements = tuple(
         FoundElement(
             rank=rank + 1,

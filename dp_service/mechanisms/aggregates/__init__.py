@@ -18,7 +18,7 @@ Papers, as the modules name them: Berger and Boos 1994; Bun and Steinke 2016 (ar
 (arXiv:1909.01917).
 """
 
-from dp_service.mechanisms.aggregates.bound_moments import BoundMoments, ColumnSums, SumShare, share_for_sum
+from dp_service.mechanisms.aggregates.bound_moments import BoundMoments, ColumnSums, SumShare
 from dp_service.mechanisms.aggregates.drill_down import (
     DrillDown,
     NoisyTotals,
@@ -54,7 +54,6 @@ __all__ = [
     "other",
     "rank_error",
     "rank_errors",
-    "share_for_sum",
     "spare_members",
     "total_bound",
 ]

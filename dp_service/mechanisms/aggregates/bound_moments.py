@@ -12,7 +12,7 @@ where x is a member's total, or the value of a row, between low and high. From t
 (B + (low + high) N) / 2 and AVG = (low + high) / 2 + B / (2 N).
 
 Why it is private. Precondition: members were bounded before anything was counted (`ContributionBound`), and n and B are
-formed from the same rows (`dp_service.values.member_sums`). With W = high - low, a member that changes n of a group by
+formed from the same rows. With W = high - low, a member that changes n of a group by
 c changes B by at most W c, because each of the c terms is within +-W. Let D be the squared l2 distance of the n of all
 groups. Then that of all B is at most W^2 D, and with shares theta + theta_b = 1 and
 
@@ -28,7 +28,7 @@ given that, the two laws are rho-zCDP and sqrt(2 rho)-GDP apart: delta-approxima
 
 Why centred. Adding and removing a member moves an uncentred sum by max(|low|, |high|), but B and N separate what a
 member adds by being there from what it adds by its value. With theta = |low + high| / (W + |low + high|) the SUM has
-exactly the error of a SUM that is asked alone (`share_for_sum`), and COUNT and AVG come along.
+exactly the error of a SUM that is asked alone (`Clamp.count_share`), and COUNT and AVG come along.
 """
 
 from __future__ import annotations
@@ -283,18 +283,6 @@ class BoundMoments:
             )
             if any(array.shape != histogram.counts_by_element.shape for array in arrays):
                 raise ValueError(f"sums must have one entry for each of {len(histogram)} groups")
-
-
-def share_for_sum(clamp: Clamp) -> Fraction:
-    """Return the theta with which the SUM of one column has the least error: that of a SUM that is asked alone.
-
-    The error of B + (low + high) N has the variance (W^2 / (1 - theta) + (low + high)^2 / theta) D / (2 rho), which is
-    least at |low + high| / (W + |low + high|). N is released in any case, so it gets at least 1/16.
-
-    >>> share_for_sum(Clamp(0, 3000)), share_for_sum(Clamp(-10, 30))
-    (Fraction(1, 2), Fraction(1, 3))
-    """
-    return clamp.count_share
 
 
 def _require_drawable(names: str, variance: Fraction) -> None:

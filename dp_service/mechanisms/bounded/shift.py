@@ -201,11 +201,6 @@ class ShiftedCounts:
     moved: NDArray[np.int64]
     total: int
 
-    def estimates(self) -> list[Fraction]:
-        """Return x_i = (A_i + a M) / b of every element."""
-        a, b = self.shift.factors
-        return [Fraction(moved + a * self.total, b) for moved in self.moved.tolist()]
-
     @classmethod
     def from_selection(cls, shift: Shift, selection: Selection, total: int) -> ShiftedCounts:
         """Return what was released from the form in which it is sent: the inverse of `selection`.

@@ -70,7 +70,7 @@ class LimitDom:
             raise ValueError(
                 f"d_bar must be at most the size of the domain, {len(histogram)}, got {self.d_bar}"
             )
-        candidates = histogram.descending_counts[: self.d_bar]
+        candidates = histogram.counts_by_element[histogram.canonical_order][: self.d_bar]
         if outside == 0:
             # Nothing can enter, so there is nothing that bottom would have to stop.
             ranks, ended = (
@@ -81,7 +81,7 @@ class LimitDom:
             )
         else:
             newcomers = min(self.d_bar, outside, self.delta_l0 or self.d_bar)
-            bottom = int(histogram.descending_counts[self.d_bar]) + self.tau
+            bottom = int(histogram.counts_by_element[histogram.canonical_order][self.d_bar]) + self.tau
             odds = newcomers / self.currency.delta
             weights = selection_weights(self.currency, self.tau, np.append(candidates, bottom), odds)
             ranks, ended = _until_bottom(weights, self.k, noise)

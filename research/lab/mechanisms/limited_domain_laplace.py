@@ -21,7 +21,8 @@ from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.parameters import MAX_ROWS, Currency, require_drawable, require_positive_integer
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise.distribution import exponential, laplace_difference_tail
-from dp_service.noise.interval_arithmetic import Interval, IntervalContext, enclose, scaled_floor
+from dp_service.noise.interval_arithmetic import Interval, IntervalContext, enclose
+from research.lab.mechanisms.floors import scaled_floor
 from dp_service.noise.source import NoiseSource
 from research.lab.mechanisms.interface import (
     Guarantee,

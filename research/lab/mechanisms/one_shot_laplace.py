@@ -25,7 +25,8 @@ from dp_service.mechanisms.parameters import (
     require_within_domain,
 )
 from dp_service.mechanisms.selection import Selection
-from dp_service.noise.interval_arithmetic import Interval, IntervalContext, enclose, scaled_floor
+from dp_service.noise.interval_arithmetic import Interval, IntervalContext, enclose
+from research.lab.mechanisms.floors import scaled_floor
 from dp_service.noise.source import NoiseSource
 from research.lab.mechanisms.interface import Guarantee, by_noisy_count, rounded_up
 
@@ -88,5 +89,5 @@ class OneShotLaplace:
         """
         require_within_domain(self.k, len(histogram))
         drawn = noise.discrete_laplace(self.inverse_scale(len(histogram)), len(histogram), "counts")
-        ranked = by_noisy_count(histogram.canonical_order, histogram.descending_counts + drawn)
+        ranked = by_noisy_count(histogram.canonical_order, histogram.counts_by_element[histogram.canonical_order] + drawn)
         return Selection(np.sort(histogram.canonical_order[ranked[: self.k]]), None, ended_in_bottom=False)

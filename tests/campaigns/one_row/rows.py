@@ -42,6 +42,7 @@ from dp_service.terms import ColumnType
 from dp_service.values.cells import Grid
 from dp_service.values.member_value import member_value
 from tests.campaigns.one_row.forms import Form
+from tests.support.cells import cell_of
 from tests.support.queries.quantiles import read_value
 from tests.support.queries.reference import holds
 from tests.support.texts import NOT_UTF8
@@ -303,7 +304,7 @@ def _cell(form: Form, row: Row, table: Table) -> int:
     found = member_value(column.member_value, [value], column.bounds, salt=meant.salt, member=str(row.member))
     if found is None:
         raise AssertionError("a row without a value counts in no element")
-    return Grid.of(column.spec).cell_of(found)
+    return cell_of(Grid.of(column.spec), found)
 
 
 def _shown(value: Any) -> Any:

@@ -20,8 +20,8 @@ from dp_service.releases.releasing import Released, release
 from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.terms import Scalar
 from dp_service.values.bounds import Clamp
-from dp_service.values.member_sums import SummedColumn, group_sums
 from pinot_connector.engines.base import EngineAnswer
+from tests.support.member_sums import SummedColumn, group_sums
 from tests.support.slight_noise import MOST, is_near, require_near
 from tests.unit.dp_service.identities import KEY
 

@@ -19,6 +19,7 @@ from dp_service.terms import MemberValue, RankFunction, ValueType
 from dp_service.values.cells import Grid
 from dp_service.values.member_value import member_value
 from dp_service.values.quantum import Value
+from tests.support.cells import cell_of
 from tests.support.queries.sums import Row
 
 DOMAIN = ("a", "b", "z")
@@ -106,7 +107,7 @@ def reference(query: HistogramQuery, policy: Policy, rows: Sequence[Row]) -> lis
                 column.member_value, values[element], column.bounds, salt=meant.salt, member=member
             )
             assert found is not None
-            counts[element, Grid.of(column.spec).cell_of(found)] += 1
+            counts[element, cell_of(Grid.of(column.spec), found)] += 1
     ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
     return [(*((element,) if query.dimensions else ()), cell, count) for (element, cell), count in ordered]
 

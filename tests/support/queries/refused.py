@@ -23,7 +23,6 @@ def _multiplied(names: int) -> str:
 A_FUNCTION = (
     r"COUNT\(\*\) are, SUM and AVG of value columns, DATE_TRUNC of the time column, and no other function"
 )
-NOT_ASCII = "a character that is no part of a question"
 MALFORMED = {
     "empty": ("", "begins with SELECT"),
     "blank": (" \n", "begins with SELECT"),

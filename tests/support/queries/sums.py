@@ -21,9 +21,9 @@ from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Policy, Table
 from dp_service.queries.value_columns import ValueColumn, ValueNulls
 from dp_service.terms import AggregateFunction, ValueType
-from dp_service.values.member_sums import GroupSums, SummedColumn, group_sums
 from dp_service.values.quantum import Value
 from dp_service.values.squares import Squares
+from tests.support.member_sums import GroupSums, SummedColumn, group_sums
 
 NOW = 1_700_000_000
 POLICY = """

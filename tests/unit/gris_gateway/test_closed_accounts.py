@@ -16,7 +16,6 @@ from gris_api.app.v1 import app_pb2, app_pb2_grpc
 from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc
 from gris_api.budget.v1.budget_pb2 import Account
 
-from budget_service.configuration.budget_file import Configuration
 from gris_gateway.admission import GatewayAdmission
 from gris_gateway.history import History
 from gris_gateway.rate_limits import CallerLimits, Limiter
@@ -40,14 +39,6 @@ from tests.unit.gris_gateway.token_world import AUDIENCE, known_by_tokens
 
 ASKS = replace(SHORT, account_open=0)
 ASK = app_pb2.AskRequest(question=TOP, request_id="mine")
-ALL_OF_APP = Configuration.model_validate(
-    {
-        "accounts": [
-            {"path": ["app"], "limit": {"information": 1000, "calls": 100}},
-            {"path": ["app", "*"], "limit": {"information": 500, "calls": 50}},
-        ],
-    }
-)
 OK, REFUSED = grpc.StatusCode.OK, grpc.StatusCode.FAILED_PRECONDITION
 
 

@@ -94,7 +94,6 @@ SHOWN_TO_CALLERS = {
 }
 
 _FOR_THE_GUARANTEE = "only in what DescribeGuarantee is made from"
-_IN_GET_BUDGET = "only in GetBudgetResponse"
 RESULT_LEFT_OUT = {
     "remaining.worst_case": _FOR_THE_GUARANTEE,
     "remaining.policy_statements": _FOR_THE_GUARANTEE,

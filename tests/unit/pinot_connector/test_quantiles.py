@@ -32,6 +32,7 @@ from pinot_connector.questions import Measure
 from pinot_connector.results import PrivateResult
 from pinot_connector.shown_values import AggregateValue, DayValue
 from pinot_connector.value_parameters import GridScale, MemberValue
+from tests.support.cells import cell_of
 from tests.support.clients import own_client
 from tests.support.embedded import embedded
 from tests.support.paths import EXAMPLES
@@ -123,7 +124,7 @@ def cell_at(result: PrivateResult, column: str, row: int, place: int) -> int:
     assert isinstance(value, AggregateValue)
     low, high = value.interval
     quantum = 1 if column == "whole" else Fraction(1, 2)
-    cell = grid_of(column).cell_of(int(low / quantum))
+    cell = cell_of(grid_of(column), int(low / quantum))
     assert (low, high + quantum) == tuple(end * quantum for end in grid_of(column).bounds_of(cell))
     assert value.value == (low + high) / 2
     return cell

@@ -55,9 +55,7 @@ ROOTS: list[Pair] = [
     (Accuracy, dp_pb2.ExpectedAccuracy.DESCRIPTOR),
     (RenderedQuery, dp_pb2.EngineQuery.DESCRIPTOR),
 ]
-_OF_CURRENCY = "of the deployment, which a catalogue describes"
 _IN_GUARANTEE = "goes into a guarantee, and is read where that is made"
-_IN_PERIODS = "is in `periods`"
 _IN_NUMBERS = "is in `numbers`"
 NOT_SHOWN = {
     "CatalogColumn.domain_size": "says when a domain is whole",

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from dp_service.accounting.composition import guarantee
-from dp_service.accounting.zcdp import delta_of_zcdp
+from tests.support.zcdp import delta_of_zcdp
 from tests.unit.dp_service.accounting.calls import COMPOSITIONS, CURRENCY, Calls, composed_delta, gumbel
 
 DELTA = float(CURRENCY.delta)

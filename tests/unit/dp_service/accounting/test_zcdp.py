@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp
 
-from dp_service.accounting.zcdp import delta_of_zcdp, epsilon_of_zcdp
+from dp_service.accounting.zcdp import epsilon_of_zcdp
+from tests.support.zcdp import delta_of_zcdp
 
 # rho, epsilon, the DP-SIPS paper's delta (its own delta included), its alpha: tables 4 and 5.
 PUBLISHED = [

@@ -17,10 +17,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_service.accounting.zcdp import delta_of_zcdp
 from dp_service.noise.distribution import gaussian_tail
 from dp_service.partitions import Parameters, Round, discover
 from dp_service.partitions.schedule import Grids
+from tests.support.zcdp import delta_of_zcdp
 
 from .data import Member, contributions
 

@@ -12,9 +12,10 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from dp_service.noise.distribution import gaussian_tail
 from dp_service.noise.stream import KeyedStream
-from dp_service.partitions.element_noise import ElementUniforms, element_key, element_keys, round_key
+from dp_service.partitions.element_noise import ElementUniforms, element_key, round_key
 from dp_service.partitions.noisy_comparison import NoisyComparison
 from dp_service.partitions.threshold import threshold_of_equals, threshold_of_sorted
+from tests.support.element_keys import element_keys
 from tests.unit.dp_service.noise.scripts import ScriptedUniforms
 
 SEED = bytes(range(32))

@@ -24,8 +24,8 @@ from dp_service.queries.sql import parse_sql, with_places
 from dp_service.queries.structured import HistogramQuery
 from dp_service.terms import AggregateFunction
 from dp_service.values.bounds import Clamp, ValueBounds
-from dp_service.values.member_sums import SummedColumn, group_sums
 from dp_service.values.quantum import Quantum, Value
+from tests.support.member_sums import SummedColumn, group_sums
 
 _COLUMNS = """
       m: {type: string}

@@ -32,6 +32,7 @@ from dp_service.releases.releasing import release
 from dp_service.terms import ColumnType
 from tests.support.dp_questions import header, showing, shown_again, translated
 from tests.support.dp_server import servicer_of_file, serving
+from tests.support.shift_estimates import estimates
 from tests.unit.dp_service.bounded_plans import STATED, plan_of
 from tests.unit.dp_service.identities import KEY
 from tests.unit.dp_service.kept_releases import with_names_and_counts
@@ -91,7 +92,7 @@ def test_a_release_is_what_the_shift_draws(events: bool) -> None:
     assert found.noisy_counts is not None
     assert found.shown.total is not None
     assert [(Fraction(int(each), found.denominator)) for each in found.noisy_counts] == sorted(
-        drawn.estimates(), reverse=True
+        estimates(drawn), reverse=True
     )
     assert (found.shown.total.noisy, found.shown.total.interval) == (
         drawn.total,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations_with_replacement, product
 
-from dp_service.values.member_sums import GroupSums, Row, SummedColumn, group_sums
 from dp_service.values.quantum import Value
+from tests.support.member_sums import GroupSums, Row, SummedColumn, group_sums
 
 Member = tuple[tuple[Value, ...], ...]
 """The rows of each group."""

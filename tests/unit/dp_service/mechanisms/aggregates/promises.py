@@ -17,8 +17,8 @@ from dp_service.mechanisms import Currency
 from dp_service.mechanisms.aggregates import BoundMoments, SumShare
 from dp_service.mechanisms.bounded import ContributionBound, Counted
 from dp_service.values.bounds import Clamp, ValueBounds
-from dp_service.values.member_sums import ColumnSum, GroupSums, Row, SummedColumn
 from dp_service.values.quantum import Quantum, Value
+from tests.support.member_sums import ColumnSum, GroupSums, Row, SummedColumn
 from tests.unit.dp_service.mechanisms.bounded.laws import Floats, Grid, joint, worst_excess, worst_rho
 from tests.unit.dp_service.mechanisms.bounded.promises import Worst
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from dp_service.mechanisms import Cost, Currency
-from dp_service.mechanisms.aggregates import BoundMoments, SumShare, share_for_sum
+from dp_service.mechanisms.aggregates import BoundMoments, SumShare
 from dp_service.mechanisms.bounded import BoundGauss, ContributionBound, Counted
 from dp_service.noise.gaussian_price import DISCRETENESS
 from dp_service.values.bounds import Clamp
@@ -60,7 +60,7 @@ def test_a_sum_has_the_error_of_one_that_is_asked_alone(clamp: Clamp) -> None:
         mechanism = asked(clamp, share, bound)
         return (mechanism.sum_variance(0) + clamp.centre**2 * mechanism.count_variance) / 4
 
-    best = share_for_sum(clamp)
+    best = clamp.count_share
     alone = max(abs(clamp.low), abs(clamp.high)) ** 2 * 3 / (2 * asked(clamp, best, bound).rho)
     assert error(best) == alone + DISCRETENESS * (1 + clamp.centre**2) / 4
     assert min(error(best * Fraction(9, 10)), error(best + (1 - best) / 10)) > error(best)
@@ -68,7 +68,7 @@ def test_a_sum_has_the_error_of_one_that_is_asked_alone(clamp: Clamp) -> None:
 
 def test_a_sum_around_zero_still_has_a_count() -> None:
     """It needs none, and AVG does."""
-    assert share_for_sum(Clamp(-10, 10)) == Fraction(1, 16)
+    assert Clamp(-10, 10).count_share == Fraction(1, 16)
 
 
 def test_the_threshold_is_that_of_the_counts_with_their_share() -> None:

@@ -20,7 +20,6 @@ COUNTS = (400, 150, 90, 20, 5, 0)
 SUMS = (900, 200, 60, 30, 4, 0)
 PART = (100, 80, 5, 10, 0, 0)
 CLAMPS = (Clamp(0, 4), Clamp(0, 1))
-PLACES = [(None, None), (0, 0), (1, 0)]
 
 
 def drawn(rng: np.random.Generator, scale: float = 1.0, *, variance: Fraction = VARIANCE) -> ReleasedMoments:

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from dp_service.values.member_sums import ColumnSum, GroupSums, Row, SummedColumn, group_sums
 from dp_service.values.quantum import is_usable
+from tests.support.member_sums import ColumnSum, GroupSums, Row, SummedColumn, group_sums
 from tests.unit.dp_service.mechanisms.bounded.laws import ROUNDING_ERROR
 
 from .member_rows import Summing, derived

@@ -16,8 +16,8 @@ from functools import cache, reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_service.accounting.zcdp import delta_of_zcdp
 from dp_service.mechanisms.bounded import BoundGauss
+from tests.support.zcdp import delta_of_zcdp
 
 Floats = NDArray[np.float64]
 Names = tuple[int, ...]

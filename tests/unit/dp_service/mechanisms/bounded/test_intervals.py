@@ -27,6 +27,7 @@ from dp_service.mechanisms.intervals import gaussian_half_width, gaussian_noise_
 from dp_service.mechanisms.selection import selection_thresholds
 from dp_service.noise import KeyedNoise, KeyedStream
 from dp_service.noise.distribution import gaussian_tail
+from tests.support.shift_estimates import estimates
 from tests.support.some import some
 
 from .laws import masses, reach
@@ -218,9 +219,9 @@ def test_intervals_of_the_shift_cover_when_all_are_shown() -> None:
     for count in (0, 5, 60):
         assert sum_coverage(law, SHIFT.factors[1], count) >= 1 - ALPHA - Fraction(1, 10**6)
     found = ShiftedCounts(SHIFT, np.array([4, -3, 8], dtype=np.int64), 20)
-    estimates = found.estimates()
+    estimated = estimates(found)
     for interval, element in some(zip(found.intervals(3, alpha=ALPHA), found.ranking(), strict=True)):
-        assert interval.lower <= estimates[element] <= interval.upper
+        assert interval.lower <= estimated[element] <= interval.upper
 
 
 def test_a_cut_list_of_the_shift_has_intervals_of_two_halves() -> None:

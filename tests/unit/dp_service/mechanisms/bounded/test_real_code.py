@@ -16,6 +16,7 @@ from dp_service.bounding.contributions import Contributions
 from dp_service.mechanisms import Histogram
 from dp_service.mechanisms.bounded import BoundGauss, ContributionBound, ShiftedCounts
 from dp_service.noise import NoiseSource
+from tests.support.shift_estimates import estimates
 from tests.support.some import some
 from tests.unit.dp_service.mechanisms.enumeration import RowOrder, output_law
 
@@ -134,5 +135,5 @@ def test_the_second_look_is_over_the_names_that_the_first_one_gave() -> None:
 def test_estimates_of_the_shift_are_multiples_of_one_half() -> None:
     """They are shown as such."""
     found = ShiftedCounts(shift(2, 2), np.array([3, -1], dtype=np.int64), 4)
-    assert found.estimates() == [Fraction(7, 2), Fraction(3, 2)]
+    assert estimates(found) == [Fraction(7, 2), Fraction(3, 2)]
     assert found.ranking() == [0, 1]

@@ -20,6 +20,7 @@ from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.structured import HistogramQuery
 from dp_service.terms import MemberValue
 from dp_service.values.cells import Grid
+from tests.support.cells import cell_of
 from tests.support.queries.duckdb_rows import store
 from tests.support.queries.quantiles import NUMBERS, WHOLES, asked, days_policy, policy, reference
 from tests.support.queries.sums import NOW, ROWS, Row
@@ -135,7 +136,7 @@ def test_days_are_in_the_cells_of_the_calendar(rule: MemberValue) -> None:
         resolution = resolve(asked("day"), days_policy(rule), now=NOW)
         answer = connection.execute(render(resolution, "duckdb")).fetchall()
     grid = Grid.days(datetime.date(2011, 1, 1), datetime.date(2011, 1, 29), 7)
-    cells = Counter(grid.cell_of(days_of(datetime.date.fromisoformat(day))) for day in days)
+    cells = Counter(cell_of(grid, days_of(datetime.date.fromisoformat(day))) for day in days)
     assert {cell: count for _, cell, count in answer} == cells == {0: 3, 1: 1, 3: 3}
     assert "datediff(`day`, DATE '1970-01-01')" in render(resolution, "spark")
     assert 'CAST((CASE WHEN "day" < ' in render(resolution, "pinot")
