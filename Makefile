@@ -76,7 +76,7 @@ test: $(VENV)/.test ## run all tests that need no server, and one way through ea
 # Which of them, as an expression of markers: ONLY="redis or postgres".
 ONLY ?=
 test-all: $(VENV)/.test-all ## run all tests; those that need Redis, PostgreSQL, Java, Chromium or Docker say what is missing
-	$(PYTEST) --no-loadscope-reorder -rs $(if $(ONLY),-m "$(ONLY)")
+	$(PYTEST) --no-loadscope-reorder -rfEs $(if $(ONLY),-m "$(ONLY)")
 
 check: $(VENV)/.dev node_modules/.bin/buf ## lint, types, import rules, protos, Kubernetes manifests and what the chart makes
 	$(BIN)/ruff check .

@@ -50,9 +50,10 @@ ALL = frozenset(
 )
 # What starts for long and takes much memory: one worker runs all tests of such a folder.
 ENGINES = ("tests/engines/pinot/", "tests/engines/spark/", "tests/containers/", "tests/kubernetes/")
-# Tests that start a cluster or a container may take longer than others.
+# How long a test may take that starts a cluster or a container, that is slow, or that is of `make test-all` and starts
+# processes, each of which takes seconds on a busy machine. Others have the time that pyproject.toml states.
 HEAVY = frozenset({"pinot", "spark", "containers", "kubernetes"})
-HEAVY_SECONDS, SLOW_SECONDS = 1200, 300
+HEAVY_SECONDS, SLOW_SECONDS, PROCESS_SECONDS = 1200, 300, 120
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -89,8 +90,9 @@ def mark(item: pytest.Item) -> None:
     one_way = item.path in ONE_WAY and needed <= {PROCESS}
     if not ALL.isdisjoint((item.path, *item.path.parents)) or ((needed or is_slow) and not one_way):
         item.add_marker("all")
-    if item.get_closest_marker("timeout") is None and (needed & HEAVY or is_slow):
-        item.add_marker(pytest.mark.timeout(HEAVY_SECONDS if needed & HEAVY else SLOW_SECONDS))
+    seconds = HEAVY_SECONDS if needed & HEAVY else SLOW_SECONDS if is_slow else PROCESS_SECONDS
+    if item.get_closest_marker("timeout") is None and (is_slow or (needed and not one_way)):
+        item.add_marker(pytest.mark.timeout(seconds))
 
 
 def is_left_to_all(path: Path) -> bool:

@@ -19,11 +19,10 @@ from pinot_connector.embedded import Ports
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import ServiceRefused, ServiceUnavailable
 from pinot_connector.known_accounts import KnownAccounts
-from pinot_connector.local_services import DEFAULT_TIMEOUTS
 from pinot_connector.release_store import Found, KeptRelease, MemoryReleaseStore
 from pinot_connector.reservations import Reservation
 from tests.support.clients import SHORT, client_of
-from tests.support.embedded import embedded
+from tests.support.embedded import UNHURRIED, embedded
 from tests.support.relay import relayed
 from tests.support.rings import needs
 from tests.support.world import BUDGET, POLICY, World, new_account, write_growing
@@ -101,9 +100,7 @@ async def test_those_who_waited_for_budget_ask_the_engine_only_for_what_nobody_h
     engine = Watched({"growing": tmp_path / "growing.parquet"})
     account = new_account(POOR)
     async with (
-        client_of(
-            world, engine, account=account, timeouts=replace(DEFAULT_TIMEOUTS, budget_held=120)
-        ) as first,
+        client_of(world, engine, account=account, timeouts=replace(UNHURRIED, budget_held=120)) as first,
         held_account(world, first, account) as holder,
     ):
         asking = [asyncio.ensure_future(first.histogram("growing", "element"))]
