@@ -173,9 +173,7 @@ async def test_no_function_that_may_be_called_reaches_another_connection_or_stay
         before = seen(other, owner), seen(caller, owner)
         answered = 0
         for call in calls(other, other.info.backend_pid):
-            with suppress(psycopg.Error):
-                caller.execute(call)
-                answered += 1
+            answered += caller.pgconn.exec_(call.as_bytes(caller)).status == psycopg.pq.ExecStatus.TUPLES_OK
             assert not caller.broken, call.as_string(caller)
         assert answered > 1500
         for was, connection in zip(before, (other, caller), strict=True):
@@ -203,7 +201,7 @@ async def test_callers_who_are_offered_other_tables_share_nothing(catalogue: Cat
         "SELECT oid, datname, pg_database_size(oid) FROM pg_database",
         "SELECT oid, xmin FROM pg_class WHERE relname IN ('visits', 'orders')",
         "SELECT pg_total_relation_size(oid) FROM pg_class WHERE relname IN ('pg_database', 'pg_authid', 'pg_shdepend')",
-        "SELECT pg_describe_object('pg_database'::regclass, oid, 0) FROM generate_series(1, 20000) AS oid",
+        "SELECT pg_describe_object('pg_database'::regclass, oid, 0) FROM generate_series(16384, 16500) AS oid",
     )
     first = await listed(catalogue)
     alone = [await asked(first, each) for each in numbers]
