@@ -93,7 +93,12 @@ _SAYS_WHO = frozenset(
     (
         *(
             (Service.GATEWAY, reason)
-            for reason in ("TOKEN_REFUSED", "CALLER_UNKNOWN", "CALLER_WITHOUT_ACCOUNT")
+            for reason in (
+                "TOKEN_REFUSED",
+                "CALLER_UNKNOWN",
+                "CALLER_WITHOUT_ACCOUNT",
+                "ACCOUNT_OUT_OF_REACH",
+            )
         ),
         *((service, "ROLE_MISSING") for service in Service),
     )
