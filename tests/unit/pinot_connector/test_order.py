@@ -39,14 +39,14 @@ class _Watched(DuckDBEngine):
         return super().run(query, data_version)
 
     def confirm(self, query: EngineQuery, answer: EngineAnswer) -> None:
-        # Longer than noise takes, so that a charge that does not wait for it comes first.
+        # Longer than noise takes, so that a draw that does not wait for it comes first.
         time.sleep(0.3)
         super().confirm(query, answer)
         self._log.append(("engine.confirm", b""))
 
 
 async def test_the_steps_come_in_their_order(world: World) -> None:
-    """Policy, version, translation; reservation and query; noise and confirmation; charge; and nothing besides."""
+    """Policy, version, translation; reservation and query; confirmation; noise; charge; and nothing besides."""
     async with relayed(world) as relay:
         # Long after the query: noise has to wait for the reservation all the same.
         relay.delays["ReserveBudget"] = 0.5
@@ -61,7 +61,7 @@ async def test_the_steps_come_in_their_order(world: World) -> None:
     first, beside, noise, last = (relay.methods[i:j] for i, j in ((0, 3), (3, 5), (5, 7), (7, None)))
     assert ["TranslateQuery", "engine.data_version", "TranslateQuery"] == first
     assert {"ReserveBudget", "engine.run"} == set(beside)
-    assert ["AddNoiseUnary", "engine.confirm"] == noise
+    assert ["engine.confirm", "AddNoiseUnary"] == noise
     assert ["UpdateBudget"] == last
 
 
@@ -80,8 +80,8 @@ async def test_the_budget_is_asked_before_an_engine_that_is_to_be_spared(world: 
     assert [
         "ReserveBudget",
         "engine.run",
-        "AddNoiseUnary",
         "engine.confirm",
+        "AddNoiseUnary",
         "UpdateBudget",
     ] == relay.methods[3:]
 
@@ -107,18 +107,18 @@ async def test_a_refusal_by_the_budget_does_not_wait_for_the_engine(world: World
 
 
 async def test_an_answer_that_the_engine_does_not_confirm_is_neither_shown_nor_charged(world: World) -> None:
-    """Noise may have been drawn from it; it goes no further."""
+    """No noise is drawn from it."""
 
     class Doubting(DuckDBEngine):
         def confirm(self, query: EngineQuery, answer: EngineAnswer) -> None:
             raise IncompleteAnswer("half of it is missing")
 
     engine = Doubting(world.tables)
-    async with relayed(world) as relay, asking_client(world, engine, budget=relay.address) as client:
+    async with relayed(world) as relay, client_of(relay.address, engine) as client:
         with pytest.raises(IncompleteAnswer):
             await client.top_k("feedback", "article_id", 5)
         assert await untouched(client)
-        assert "UpdateBudget" not in relay.methods
+        assert not {"AddNoiseUnary", "UpdateBudget"} & set(relay.methods)
     engine.close()
 
 
