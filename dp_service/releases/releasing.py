@@ -20,7 +20,7 @@ from dp_service.mechanisms.parameters import Cost
 from dp_service.noise.source import KeyedNoise
 from dp_service.noise.stream import KeyedStream
 from dp_service.parameters.release import ReleaseParameters
-from dp_service.releases.histogram import TypedHistogram
+from dp_service.releases.histogram import HistogramError, TypedHistogram
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.kinds import IncompleteParametersError, kind_of
 from dp_service.releases.kinds.listing import shown_listed
@@ -172,4 +172,7 @@ def counted(plan: Plan, histogram: TypedHistogram) -> TypedHistogram:
     Raises:
         HistogramError: As `release` does.
     """
-    return kind_of(plan.parameters).histogram(histogram, plan.known_elements, row_limit=plan.row_limit)
+    kind = kind_of(plan.parameters)
+    if (histogram.total is not None) is not kind.counts_first_elements:
+        raise HistogramError("expected first counts exactly where the plan's query answers them")
+    return kind.histogram(histogram, plan.known_elements, row_limit=plan.row_limit)

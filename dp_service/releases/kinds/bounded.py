@@ -19,6 +19,7 @@ from dp_service.accounting.accuracy import mean_gaussian_error
 from dp_service.mechanisms import Currency
 from dp_service.mechanisms.bounded import BoundGauss, ContributionBound, Counted, TwoLooks
 from dp_service.mechanisms.bounded.selected_intervals import selected_gaussian_interval
+from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.intervals import CountIntervals, gaussian_half_width, gaussian_noise_interval
 from dp_service.mechanisms.selection import selection_thresholds
 from dp_service.noise.source import KeyedNoise
@@ -37,7 +38,6 @@ from dp_service.releases.kinds.parts import (
     counts_of,
     made,
     needed,
-    plain_counts,
 )
 from dp_service.releases.kinds.views import AnsweredAggregate, ExpectedAccuracy, IntervalKind, ReleaseView
 from dp_service.releases.mechanism_output import MechanismOutput
@@ -294,7 +294,7 @@ class BoundedCounts(Bounded[BoundGauss | TwoLooks]):
     ) -> MechanismOutput:
         """Draw noise for all counts, of two looks for those of the names."""
         draw = self.mechanism.draw_counts if isinstance(self.mechanism, TwoLooks) else self.mechanism.run
-        drawn = MechanismOutput(draw(plain_counts(rows), noise))
+        drawn = MechanismOutput(draw(Histogram.from_element_order(rows.counts), noise))
         return drawn if known is not None else fitting_list(rows.elements, drawn)
 
     def shown(self, drawn: MechanismOutput, alpha: Fraction) -> ReleaseView:

@@ -25,6 +25,7 @@ from dp_service.mechanisms.aggregates.intervals import (
 )
 from dp_service.mechanisms.aggregates.released import ReleasedMoments
 from dp_service.mechanisms.bounded import BoundGauss, TwoLooks
+from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import KeyedNoise
 from dp_service.parameters.aggregates import SummedValue, SumsReleased
@@ -41,7 +42,6 @@ from dp_service.releases.kinds.parts import (
     IncompleteParametersError,
     counts_of,
     made,
-    plain_counts,
     some_intervals,
 )
 from dp_service.releases.kinds.views import AnsweredAggregate, IntervalKind, ReleaseView
@@ -291,7 +291,7 @@ class Moments(Numbered[BoundMoments | MomentsOfNames]):
         draw = (
             self.mechanism.draw_moments if isinstance(self.mechanism, MomentsOfNames) else self.mechanism.run
         )
-        release = draw(plain_counts(rows), column_sums(self.sums, rows), noise)
+        release = draw(Histogram.from_element_order(rows.counts), column_sums(self.sums, rows), noise)
         selection = Selection(release.groups, release.counts, ended_in_bottom=False, bottom=release.threshold)
         own = (column.counts for column in release.columns if column.has_own_count)
         drawn = MechanismOutput(selection, sums=(*(column.centred for column in release.columns), *own))
@@ -353,7 +353,7 @@ class SharedCounts(Numbered[BoundGauss]):
         self, rows: TypedHistogram, known: tuple[Element, ...] | None, noise: KeyedNoise
     ) -> MechanismOutput:
         """Draw noise for all counts, as where they are asked for alone."""
-        drawn = MechanismOutput(self.mechanism.run(plain_counts(rows), noise))
+        drawn = MechanismOutput(self.mechanism.run(Histogram.from_element_order(rows.counts), noise))
         return drawn if known is not None else fitting_list(rows.elements, drawn)
 
     def meaning(self, columns: Sequence[str], confidence: float) -> Iterator[Statement]:

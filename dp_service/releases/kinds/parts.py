@@ -10,10 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.intervals import CountIntervals
 from dp_service.parameters.release import ReleaseParameters
-from dp_service.releases.histogram import HistogramError, TypedHistogram
 from dp_service.releases.kinds.views import IntervalKind
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.statements import Statement, percent
@@ -111,17 +109,6 @@ def counts_of(drawn: MechanismOutput) -> NDArray[np.int64]:
     if counts is None:
         raise IncompleteParametersError
     return counts
-
-
-def plain_counts(rows: TypedHistogram) -> Histogram:
-    """Return counts alone.
-
-    Raises:
-        HistogramError: The engine answered how many members there are, which nobody asked.
-    """
-    if rows.total is not None:
-        raise HistogramError("expected no total beside these counts")
-    return Histogram.from_element_order(rows.counts)
 
 
 def some_intervals(intervals: Sequence[tuple[int, int]]) -> CountIntervals:

@@ -116,7 +116,10 @@ class Quantiles(Kind[RankedValues]):
         kept = [row for row, element in enumerate(answer.elements) if element[:-1] in elements]
         if len(kept) < len(answer.elements) >= row_limit:
             raise HistogramError("expected only elements of the domain that the query asks for")
-        return answer.rows(kept).with_count(1)
+        rows = answer.rows(kept).with_count(1)
+        if rows.counts.max(initial=0) > MAX_MEMBERS or rows.counts.sum() > MAX_MEMBERS:
+            raise HistogramError("expected at most 2^38 members in all elements")
+        return rows
 
     def elements(self, rows: TypedHistogram, known: tuple[Element, ...] | None) -> list[Element]:
         """Return every element of the domain; rows are of their cells."""
@@ -125,17 +128,10 @@ class Quantiles(Kind[RankedValues]):
     def draw(
         self, rows: TypedHistogram, known: tuple[Element, ...] | None, noise: KeyedNoise
     ) -> MechanismOutput:
-        """Choose a cell for each element and each value that is asked for.
-
-        Raises:
-            HistogramError: There are more members in an element than any table has.
-        """
+        """Choose a cell for each element and each value that is asked for."""
         if known is None:
             raise IncompleteParametersError
-        counts = _counts(known, self.mechanism.among.cells, rows)
-        if counts.max(initial=0) > MAX_MEMBERS or counts.sum(axis=1).max(initial=0) > MAX_MEMBERS:
-            raise HistogramError("expected at most 2^38 members in an element")
-        found = self.mechanism.run(counts, noise)
+        found = self.mechanism.run(_counts(known, self.mechanism.among.cells, rows), noise)
         selection = Selection(np.arange(len(known)), None, ended_in_bottom=False)
         return MechanismOutput(selection, cells=tuple(found.T.copy()))
 

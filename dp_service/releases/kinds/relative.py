@@ -17,10 +17,10 @@ from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.intervals import CountIntervals
 from dp_service.noise.source import KeyedNoise
 from dp_service.parameters.release import ReleaseParameters
-from dp_service.releases.histogram import HistogramError, TypedHistogram
+from dp_service.releases.histogram import TypedHistogram
 from dp_service.releases.kinds.bounded import Bounded, bound_of, contributions_of
 from dp_service.releases.kinds.kind import Fields
-from dp_service.releases.kinds.parts import made, some_intervals
+from dp_service.releases.kinds.parts import IncompleteParametersError, made, some_intervals
 from dp_service.releases.kinds.views import IntervalKind, ReleaseView, Total
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.statements import Statement
@@ -70,7 +70,7 @@ class Relative(Bounded[Shift]):
     ) -> MechanismOutput:
         """Draw noise for all counts and for the total."""
         if rows.total is None:
-            raise HistogramError("expected of how many members each element is the first")
+            raise IncompleteParametersError
         found = self.mechanism.run(Histogram.from_element_order(rows.counts), rows.total, noise)
         return MechanismOutput(found.selection(), total=found.total)
 

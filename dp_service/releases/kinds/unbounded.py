@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import TypeVar
 
 from dp_service.mechanisms import KnownGumb, KnownLap, UnkGumb, UnkLap
+from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.intervals import CountIntervals
 from dp_service.noise.source import KeyedNoise
 from dp_service.releases.histogram import TypedHistogram
 from dp_service.releases.kinds.kind import Kind
-from dp_service.releases.kinds.parts import plain_counts
 from dp_service.releases.kinds.views import IntervalKind, ReleaseView
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.terms import Element
@@ -28,7 +28,7 @@ class Unbounded(Kind[_Mechanism]):
         self, rows: TypedHistogram, known: tuple[Element, ...] | None, noise: KeyedNoise
     ) -> MechanismOutput:
         """Draw noise for all counts, or choose elements and draw noise for theirs."""
-        return MechanismOutput(self.mechanism.run(plain_counts(rows), noise))
+        return MechanismOutput(self.mechanism.run(Histogram.from_element_order(rows.counts), noise))
 
     def shown(self, drawn: MechanismOutput, alpha: Fraction) -> ReleaseView:
         """Return the first elements, with their intervals."""

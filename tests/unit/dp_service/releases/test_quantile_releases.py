@@ -119,10 +119,10 @@ def test_a_list_is_in_the_order_of_a_quantile(
         assert before.rank_error == after.rank_error
 
 
-def test_only_cells_of_the_release_are_shown() -> None:
+def test_only_cells_of_the_release_are_accepted() -> None:
     """A kept release comes back from the caller: one with other cells than it can have is refused."""
     selection = Selection(np.arange(3), None, ended_in_bottom=False)
     good = np.array([0, 4, 11])
     for cells in ((), (good, good), (good, good, good[:2]), (good, good, good + 1), (good, good, good - 1)):
         with pytest.raises(ValueError, match="the cells of every quantile"):
-            shown(QUESTION.parameters, MechanismOutput(selection, cells=cells), confidence=0.95)
+            kind_of(QUESTION.parameters).require(MechanismOutput(selection, cells=cells))

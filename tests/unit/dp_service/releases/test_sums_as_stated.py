@@ -80,7 +80,7 @@ def test_sums_and_a_total_are_shown_only_of_a_release_that_has_them() -> None:
         (sums, MechanismOutput(SELECTION, sums=(NOISY_SUMS, NOISY_SUMS))),
     ):
         with pytest.raises(ValueError, match=r"expected the sums|a total must be there"):
-            shown(parameters, drawn, confidence=0.95)
+            kind_of(parameters).require(drawn)
 
 
 def test_the_order_of_a_sum_is_no_part_of_the_release() -> None:
