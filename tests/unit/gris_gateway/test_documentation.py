@@ -23,7 +23,7 @@ def test_a_lost_answer_is_fetched_by_its_request_id(
     (program,) = blocks(section("applications.md", "## Through the gateway"), "python")
     program = program.replace("cofacts_feedback", "feedback")
     exec(compile(program, "docs/applications.md", "exec"), {})  # noqa: S102 - our own page
-    assert "True" == capsys.readouterr().out.strip()
+    assert "True 0" == capsys.readouterr().out.strip()
 
 
 @pytest.mark.parametrize("name", FRONT_DOOR)
