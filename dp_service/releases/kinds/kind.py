@@ -177,6 +177,9 @@ class Kind(ABC, Generic[_Mechanism]):
             ValueError: It is not.
         """
         rows, sums = drawn.selection.indices.shape, len(self.clamps) + len(self.own_counts)
+        counts, bottom = drawn.selection.noisy_counts, drawn.selection.bottom
+        if counts is not None and bottom is not None and (counts <= bottom).any():
+            raise ValueError("expected counts above the threshold that the release states")
         if (drawn.total is not None) is not self.counts_first_elements:
             raise ValueError("a total must be there exactly where counts are released relative to it")
         if len(drawn.sums) != sums or any(each.shape != rows for each in drawn.sums):
