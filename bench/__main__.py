@@ -66,9 +66,10 @@ BENCHES = {
 
 def main() -> None:
     """Run the module of a name as a program with all further arguments."""
-    if len(sys.argv) < 2 or sys.argv[1] not in BENCHES:
+    name = sys.argv[1] if sys.argv[1:] else ""
+    if name not in BENCHES:
         print(__doc__, *(f"  {name:16}{each.says}" for name, each in BENCHES.items()), sep="\n")
-        sys.exit(sys.argv[1:] != [])
+        sys.exit(name not in ("", "-h", "--help"))
     runpy.run_module(BENCHES[sys.argv.pop(1)].module, run_name="__main__", alter_sys=True)
 
 

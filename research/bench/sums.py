@@ -97,7 +97,7 @@ def ways(asked: BoundMoments, totals: Integers) -> Iterator[tuple[str, Draw]]:
     try:
         prelude: Any = importlib.import_module("opendp.prelude")
     except ImportError as missing:
-        print(f"OpenDP is left out, for {missing.name} is not installed: the extra `bench` has it")
+        print(f"OpenDP is left out, for {missing.name} is not installed: the dependency group `bench` has it")
         return
     yield "split, OpenDP", opendp_of_sums(prelude, asked.rho, totals)
     yield "split, OpenDP's sums", opendp_of_totals(prelude, asked.rho, totals)

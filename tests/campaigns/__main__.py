@@ -17,7 +17,7 @@ def main() -> None:
     if name not in CAMPAIGNS:
         print(__doc__)
         print("\n".join(f"  {name:16}{each.says}" for name, each in CAMPAIGNS.items()))
-        sys.exit(sys.argv[1:] != [])
+        sys.exit(name not in ("", "-h", "--help"))
     campaign = CAMPAIGNS[name]
     os.execve(sys.executable, (*campaign.command(name), *options), campaign.environment())  # noqa: S606 - no shell
 
