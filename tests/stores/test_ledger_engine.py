@@ -34,7 +34,6 @@ def engine_on(store: MemoryTransactions, *, most: int = MOST) -> LedgerEngine:
 @settings(
     max_examples=examples(75),
     deadline=None,
-    derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(HISTORIES)

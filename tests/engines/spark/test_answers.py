@@ -79,7 +79,7 @@ def engines(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> It
     duckdb_engine.close()
 
 
-@settings(max_examples=examples(6), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(6), deadline=None, suppress_health_check=list(HealthCheck))
 @given(policy=policies(), query=questions_and_totals())
 def test_spark_answers_what_duckdb_answers(engines: Engines, policy: Policy, query: HistogramQuery) -> None:
     """Random policies and questions: the same elements in the same order with the same counts, NULLs and all."""
@@ -94,7 +94,7 @@ def test_spark_answers_what_duckdb_answers(engines: Engines, policy: Policy, que
     assert on_duckdb == on_spark
 
 
-@settings(max_examples=examples(6), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(6), deadline=None, suppress_health_check=list(HealthCheck))
 @given(policy=policies(), query=questions(), delta_0=st.integers(1, 3))
 def test_spark_bounds_members_as_duckdb_does(
     engines: Engines, policy: Policy, query: HistogramQuery, delta_0: int
@@ -120,7 +120,7 @@ def test_spark_bounds_members_as_duckdb_does(
     assert len(counts) == len(first_counts)
 
 
-@settings(max_examples=examples(6), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(6), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     policy=policies(),
     query=questions_and_totals(),

@@ -187,7 +187,6 @@ HISTORIES = st.builds(
 # One store serves all of a test's histories, each in a root of its own.
 ON_ONE_STORE: dict[str, Any] = {
     "deadline": None,
-    "derandomize": True,
     "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 }
 

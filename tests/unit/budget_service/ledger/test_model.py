@@ -67,7 +67,7 @@ def reported_of_a_root(found: RootOutcome) -> Reported:
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(200), deadline=None, derandomize=True)
+@settings(max_examples=examples(200), deadline=None)
 @given(HISTORIES, st.tuples(st.sampled_from(RULES), st.sampled_from(RULES)), st.sampled_from(ZONES))
 async def test_the_rules_do_what_the_model_does(
     history: list[Step], rules: tuple[WindowRule, WindowRule], zone: str
@@ -96,7 +96,7 @@ async def test_the_rules_do_what_the_model_does(
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(60), deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None)
 @given(HISTORIES)
 async def test_nothing_acknowledged_is_lost_and_every_repeat_is_identical(history: list[Step]) -> None:
     """After any history, each acknowledged charge is in the journal once, and asking again changes nothing."""

@@ -171,7 +171,7 @@ def day_of(timestamp: Microseconds, zone_offset: Microseconds) -> int:
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(150), deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None)
 @given(HISTORIES, st.integers(2, 4))
 async def test_the_limit_holds_over_any_days_that_follow_each_other(history: list[Step], days: int) -> None:
     """Added up from the journal alone, by the days that admitted the charges."""

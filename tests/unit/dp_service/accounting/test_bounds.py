@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dp_service.accounting.bounds import Portion, dong_durfee_rogers, rho_of
@@ -28,7 +28,6 @@ def test_the_drift_is_the_exponential_mechanisms_renyi_divergence_of_order_one()
 
 
 @given(EPSILONS)
-@settings(deadline=None, derandomize=True)
 def test_the_drift_is_at_most_an_eighth_of_the_square(epsilon_per: Fraction) -> None:
     """Hoeffding's lemma; and for small e it is hardly less, on either side of where the code changes its formula."""
     ratio = drift_of(epsilon_per) / (float(epsilon_per) ** 2 / 8)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dp_service.accounting.rounding import INTERVALS, fraction_up, interval, real, rounded_up
 
 
 @given(st.fractions())
-@settings(deadline=None, derandomize=True)
 def test_floats_enclose_a_fraction_as_narrowly_as_they_can(number: Fraction) -> None:
     """The float above is not below, and the next one down is not above."""
     above, below = fraction_up(number), -fraction_up(-number)
@@ -21,14 +20,12 @@ def test_floats_enclose_a_fraction_as_narrowly_as_they_can(number: Fraction) -> 
 
 
 @given(st.floats(min_value=-1e300, max_value=1e300))
-@settings(deadline=None, derandomize=True)
 def test_a_float_stays_what_it_is(number: float) -> None:
     """Nothing is added to what needs no rounding."""
     assert number == fraction_up(Fraction(number))
 
 
 @given(st.fractions(Fraction(1, 10**40), 10**6))
-@settings(deadline=None, derandomize=True)
 def test_functions_of_intervals_hold_the_true_value(number: Fraction) -> None:
     """A logarithm and its exponential enclose the number that they began with, to forty digits."""
     back = INTERVALS.exp(INTERVALS.log(interval(number)))

@@ -22,6 +22,7 @@ from dp_service.accounting.solving import (
     papers_split,
     split_of,
 )
+from tests.support.examples import examples
 
 PAPER = Target(Fraction("34.9"), Fraction("7e-9"))
 DOMAIN = PublishedDomain(Fraction("0.1"), Fraction("1e-9"))
@@ -53,7 +54,7 @@ def test_the_papers_split_spends_exactly_delta() -> None:
     st.integers(1, 1000),
     st.booleans(),
 )
-@settings(max_examples=10, deadline=None, derandomize=True)
+@settings(max_examples=examples(10), deadline=None)
 def test_epsilon_per_is_the_largest_within_the_target(
     epsilon: Fraction, delta: str, information: int, calls: int, gaussian: bool
 ) -> None:

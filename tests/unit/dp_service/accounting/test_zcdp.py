@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from mpmath import mp
 
@@ -89,7 +89,6 @@ def test_googles_accountant_agrees(rho: float, delta: float) -> None:
 
 
 @given(RHOS, DELTAS)
-@settings(deadline=None, derandomize=True)
 def test_no_other_alpha_is_better(rho: Fraction, delta: Fraction) -> None:
     """Epsilon is the smallest over alpha: a coarse grid around it finds nothing below."""
     found = epsilon_of_zcdp(rho, delta)
@@ -102,7 +101,6 @@ def test_no_other_alpha_is_better(rho: Fraction, delta: Fraction) -> None:
 
 @pytest.mark.slow
 @given(RHOS, DELTAS)
-@settings(deadline=None, derandomize=True)
 def test_the_two_directions_are_inverse(rho: Fraction, delta: Fraction) -> None:
     """The delta of the epsilon of a delta is that delta, rounded up twice."""
     epsilon = epsilon_of_zcdp(rho, delta).value
@@ -113,7 +111,6 @@ def test_the_two_directions_are_inverse(rho: Fraction, delta: Fraction) -> None:
 
 
 @given(RHOS, st.fractions(Fraction(1, 100), 20))
-@settings(deadline=None, derandomize=True)
 def test_gaussian_noise_keeps_the_delta(rho: Fraction, epsilon: Fraction) -> None:
     """A rho-zCDP mechanism's true delta, that of the Gaussian by its closed form, is below; often only just."""
     with mp.workdps(60):

@@ -15,6 +15,7 @@ from dp_service.mechanisms.aggregates import BoundMoments, ColumnSums, SumShare,
 from dp_service.mechanisms.bounded import ContributionBound
 from dp_service.noise import KeyedNoise
 from dp_service.values.bounds import Clamp
+from tests.support.examples import examples
 from tests.unit.dp_service.mechanisms.counting import ROWS, SHAPES, CountingStream
 
 CURRENCY = Currency(Fraction("0.15"), Fraction("1e-10"))
@@ -70,7 +71,7 @@ def test_the_work_of_an_average_depends_neither_on_its_noise_nor_on_how_much_the
             assert max(sizes) <= 2**11
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     mean=st.integers(-(10**6), 10**6),
     deviation=st.floats(0.1, 10**5),

@@ -21,6 +21,7 @@ from dp_service.queries.structured import HistogramQuery
 from dp_service.terms import MemberValue
 from dp_service.values.cells import Grid
 from tests.support.cells import cell_of
+from tests.support.examples import examples
 from tests.support.queries.duckdb_rows import store
 from tests.support.queries.quantiles import NUMBERS, WHOLES, asked, days_policy, policy, reference
 from tests.support.queries.sums import NOW, ROWS, Row
@@ -50,7 +51,7 @@ def answered_to(
 
 
 @pytest.mark.slow
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(
     rows=ROWS,
     whole=st.sampled_from(WHOLES),

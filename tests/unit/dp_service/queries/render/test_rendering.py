@@ -78,7 +78,6 @@ def joined(node: exp.Expr) -> str:
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(policy=policies(), query=questions_and_totals())
 def test_a_rendered_query_is_one_statement_with_the_questions_literals(
     policy: Policy, query: HistogramQuery

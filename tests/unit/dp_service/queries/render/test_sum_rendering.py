@@ -18,6 +18,7 @@ from dp_service.queries.policy import Policy
 from dp_service.queries.render import Feature, render, required_features
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery
+from tests.support.examples import examples
 from tests.support.queries.duckdb_rows import store
 from tests.support.queries.sums import NOW, NUMBERS, ROWS, WHOLES, Row, asked, policy, reference
 
@@ -39,7 +40,7 @@ def answered(
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     rows=ROWS,
     whole=st.sampled_from(WHOLES),
