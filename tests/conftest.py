@@ -57,7 +57,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if not item.get_closest_marker("long")]
         config.hook.pytest_deselected(items=left)
     # They take the longest.
-    items.sort(key=lambda item: not item.nodeid.startswith(rings.ENGINES))
+    items.sort(key=lambda item: not item.nodeid.startswith(rings.ONE_WORKER))
 
 
 @pytest.hookimpl(optionalhook=True)

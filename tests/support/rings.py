@@ -1,8 +1,8 @@
 """Which tests run when: a fixture declares what it needs, and every test that uses it, directly or not, is marked so.
 
-`make test` runs the tests that are not marked `all`, and is the same on every machine. Marked are tests whose fixtures
-need a process or a server, tests marked `slow` by hand, and those of ALL; except those files of ONE_WAY whose
-tests need no more than processes. `make test-all` runs everything.
+`make test` leaves out: tests that need something, `slow` ones, and the folders in ALL. Exception: files in ONE_WAY run
+unless they need more than a process. `make test-all` leaves out `long` cases, which GRIS_TEST_LONG adds, and most of
+tests/engines/pinot/failures, which GRIS_TEST_PINOT_FAILURES adds.
 """
 
 from __future__ import annotations
@@ -48,8 +48,9 @@ ALL = frozenset(
         "test_extras.py",
     )
 )
+assert all(path.exists() for path in ONE_WAY | ALL)
 # What starts for long and takes much memory: one worker runs all tests of such a folder.
-ENGINES = ("tests/engines/pinot/", "tests/engines/spark/", "tests/containers/", "tests/kubernetes/")
+ONE_WORKER = ("tests/engines/pinot/", "tests/engines/spark/", "tests/containers/", "tests/kubernetes/")
 # How long a test may take that starts a cluster or a container, that is slow, or that is of `make test-all` and starts
 # processes, each of which takes seconds on a busy machine. Others have the time that pyproject.toml states.
 HEAVY = frozenset({"pinot", "spark", "containers", "kubernetes"})
@@ -101,6 +102,6 @@ def is_left_to_all(path: Path) -> bool:
 
 
 def worker_scope(nodeid: str) -> str:
-    """Return what one worker runs as one: a folder of ENGINES, otherwise a file."""
+    """Return what one worker runs as one: a folder of ONE_WORKER, otherwise a file."""
     file = nodeid.split("::", 1)[0]
-    return next((folder for folder in ENGINES if file.startswith(folder)), file)
+    return next((folder for folder in ONE_WORKER if file.startswith(folder)), file)

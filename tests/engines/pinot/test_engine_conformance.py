@@ -58,7 +58,6 @@ def tables(pinot_cluster: PinotCluster) -> Tables:
     return Tables(pinot_cluster)
 
 
-@pytest.mark.pinot
 class TestPinot(EngineConformance):
     """A table of one segment, which is replaced."""
 

@@ -20,7 +20,6 @@ from tests.support.engine_conformance import (
 from tests.support.stored_rows import write_parquet
 
 
-@pytest.mark.spark
 class TestSpark(EngineConformance):
     """One Parquet file, replaced by another; its timestamps have a zone."""
 
@@ -35,7 +34,6 @@ class TestSpark(EngineConformance):
             yield HeldTable(engine, "visits", lambda: write_parquet(path, OTHER_ROWS, zoned))
 
 
-@pytest.mark.spark
 class TestSparkWithoutZones(TimestampConformance):
     """What is about time, with timestamps that have no zone, which Spark keeps apart."""
 
