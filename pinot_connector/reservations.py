@@ -17,7 +17,6 @@ from pinot_connector.errors import (
     BudgetHeld,
     ChargedUnanswered,
     DataChanged,
-    EngineGone,
     GrisError,
     IncompleteAnswer,
     PlanExpired,
@@ -35,7 +34,6 @@ MOST_TO_CHARGE = 0.25
 # The part of a reservation for each query after which it is made again before noise is drawn.
 MOST_BEFORE_THE_DRAW = 0.25
 
-_INDEPENDENT_OF_NOISE = (ServiceGone, EngineGone, DataChanged)
 # How dp_service refuses before it draws anything.
 _NOTHING_DRAWN = (IncompleteAnswer, PlanExpired, DataChanged, TooManyCalls)
 
@@ -52,11 +50,10 @@ class Reservation:
     cancelling fails, it lapses when its time to live is over.
 
     Once noise may have been drawn (`from_the_draw_on`), it may decide how the question ends. Then the reservation is
-    settled with the full price, unless a service or the engine is gone or the data have moved: noise decides none of
-    these. A question whose second query names elements pays for these ends too if the policy's answers do not repeat.
-    If the reservation cannot be settled, nothing but that is raised. The end comes before it lapses
-    (`before_it_lapses`): one that has lapsed can be charged only if it is made again, for which others may have left
-    too little.
+    settled with the full price, unless a service is gone: noise does not decide that. A question of two looks pays for
+    that end too, because noise decides whether there is a second query. If the reservation cannot be settled, nothing
+    but that is raised. The end comes before it lapses (`before_it_lapses`): one that has lapsed can be charged only if
+    it is made again, for which others may have left too little.
 
     Budget that other reservations hold is waited for, behind the account's questions that wait already.
 
@@ -138,10 +135,7 @@ class Reservation:
             ) from None
 
     def _is_given_back(self, error: BaseException | None) -> bool:
-        if self._unfinished is None:
-            return True
-        repeats = self._translation.parameters.consistency == dp_pb2.CONSISTENCY_KEYED
-        return (repeats or self._queries == 1) and isinstance(error, _INDEPENDENT_OF_NOISE)
+        return self._unfinished is None or (self._queries == 1 and isinstance(error, ServiceGone))
 
     async def made(self) -> str:
         """Returns the reservation's id once it is made; no noise may be drawn before.
@@ -279,12 +273,16 @@ def _nothing_was_drawn(error: GrisError) -> bool:
 
 async def finished(work: Coroutine[Any, Any, _Value]) -> _Value:
     """Returns the result of work that a cancellation must not stop; a cancellation takes effect when it has ended."""
-    task = _kept_alive(work)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait((task,))
-        raise
+    task, cancelled = _kept_alive(work), False
+    while not task.done():
+        try:
+            await asyncio.wait((task,))
+        except asyncio.CancelledError:
+            # Another one may follow: a caller may cancel as often as they like.
+            cancelled = True
+    if cancelled:
+        raise asyncio.CancelledError
+    return task.result()
 
 
 async def _to_its_end(work: Coroutine[Any, Any, _Value]) -> _Value:

@@ -12,7 +12,8 @@ import pytest
 from pinot_connector import PrivateResult, structured_question
 from pinot_connector.engines.base import EngineAnswer
 from pinot_connector.engines.duckdb import DuckDBEngine
-from tests.support.clients import Corrupting, asking_client, blocking_client_of, untouched
+from pinot_connector.release_store import KeptRelease, MemoryReleaseStore
+from tests.support.clients import Corrupting, asking_client, blocking_client_of, client_of, untouched
 from tests.support.interrupting import interruptible
 from tests.support.relay import relayed
 from tests.support.world import World, new_account
@@ -59,10 +60,11 @@ async def test_a_reservation_that_is_cancelled_in_flight_is_given_back(
         assert "ReleaseReservation" in relay.methods
 
 
+@pytest.mark.parametrize("times", [1, 3])
 async def test_a_charge_that_has_begun_is_finished_and_its_result_handed_over(
-    world: World, engine: DuckDBEngine
+    world: World, engine: DuckDBEngine, times: int
 ) -> None:
-    """The caller leaves while the charge travels: it is paid, and `paid` has the result."""
+    """The caller leaves, once or several times, while the charge travels: it is paid, and `paid` has the result."""
     results: list[PrivateResult] = []
     async with relayed(world) as relay:
         relay.delays["UpdateBudget"] = 0.1
@@ -70,13 +72,48 @@ async def test_a_charge_that_has_begun_is_finished_and_its_result_handed_over(
             question = structured_question("feedback", "article_id", k=5)
             asking = asyncio.ensure_future(client.ask(question, paid=results.append))
             await relay.called("UpdateBudget")
-            asking.cancel()
+            for _ in range(times):
+                asking.cancel()
+                await asyncio.sleep(0)
             with pytest.raises(asyncio.CancelledError):
                 await asking
             (result,) = results
             (*_, level) = await client.remaining()
             assert (level.spent.information, level.reserved.information) == (result.charged.information, 0)
         assert "ReleaseReservation" not in relay.methods
+
+
+class _SlowlyKeeping(MemoryReleaseStore):
+    """Takes its time, and says when it has begun."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun, self.goes_on = asyncio.Event(), asyncio.Event()
+
+    async def keep(self, query_id: str, kept: KeptRelease) -> KeptRelease:
+        """Waits before it keeps a release."""
+        self.begun.set()
+        await self.goes_on.wait()
+        return await super().keep(query_id, kept)
+
+
+async def test_a_question_that_is_cancelled_twice_is_charged_once(world: World, engine: DuckDBEngine) -> None:
+    """It is drawn, and is being kept: the second cancellation does not end what the first one waits for."""
+    store = _SlowlyKeeping()
+    async with client_of(world, engine, releases=store) as client:
+        asking = asyncio.ensure_future(client.ask(structured_question("feedback", "article_id", k=5)))
+        await store.begun.wait()
+        for _ in range(2):
+            asking.cancel()
+            await asyncio.sleep(0.01)
+        store.goes_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        price = (await client.explain(structured_question("feedback", "article_id", k=5))).worst_case_cost
+        (*_, level) = await client.remaining()
+        assert 0 < level.spent.information <= price.information
+        assert level.spent.calls == 1
+        assert level.reserved.information == 0
 
 
 async def test_closing_gives_back_what_is_being_asked(world: World) -> None:
