@@ -153,7 +153,7 @@ def coverage_of(response: Mapping[str, Any]) -> Coverage:
     """
     require_no_exceptions(response)
     require_known_fields(response, _PARTIAL_FLAGS)
-    if response.get("rlsFiltersApplied"):
+    if response.get("rlsFiltersApplied") not in (None, False):
         raise EngineRefused(
             "Pinot leaves out rows for the connector's own login (rlsFiltersApplied): "
             "give it one without row-level filters, so that questions are answered on all rows"
@@ -229,9 +229,9 @@ def require_no_exceptions(response: Mapping[str, Any]) -> None:
         IncompleteAnswer, EngineUnavailable, EngineRefused: as for `judge`.
     """
     exceptions = response.get("exceptions")
-    if exceptions:
+    if exceptions not in (None, []):
         raise _error_for(_codes(exceptions))
-    if any(response.get(flag) for flag in _PARTIAL_FLAGS):
+    if any(response.get(flag) not in (None, False, []) for flag in _PARTIAL_FLAGS):
         raise IncompleteAnswer("Pinot reached a limit and left something out")
 
 

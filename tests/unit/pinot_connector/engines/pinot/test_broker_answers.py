@@ -252,10 +252,18 @@ def test_fields_that_say_nothing_of_rows_are_allowed() -> None:
 
 
 @pytest.mark.parametrize("flag", FLAGS)
-def test_a_flag_of_an_answer_on_part_of_the_data_is_refused(flag: str) -> None:
-    """Pinot raises some of them without any exception."""
+@pytest.mark.parametrize("value", [True, "", {}])
+def test_a_flag_of_an_answer_on_part_of_the_data_is_refused(flag: str, value: object) -> None:
+    """Pinot raises some of them without any exception; one of another type is not taken for a flag that is down."""
     with pytest.raises(IncompleteAnswer):
-        judge(ANSWER | {flag: True}, QUERY, "1")
+        judge(ANSWER | {flag: value}, QUERY, "1")
+
+
+@pytest.mark.parametrize("value", [{}, 0, ""])
+def test_exceptions_of_another_type_are_not_taken_for_none(value: object) -> None:
+    """A list without entries says that there are none, or no field at all."""
+    with pytest.raises(IncompleteAnswer):
+        judge(ANSWER | {"exceptions": value}, QUERY, "1")
 
 
 @pytest.mark.parametrize(
