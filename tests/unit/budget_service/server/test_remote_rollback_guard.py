@@ -270,18 +270,32 @@ async def test_a_mark_that_cannot_be_written_is_refused_at_the_start_and_costs_n
 
 
 async def test_nothing_is_charged_while_the_mark_cannot_be_written(
-    remote: Remote, caplog: pytest.LogCaptureFixture
+    remote: Remote, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """New calls are refused, the log says why once, and they are taken again when it can be written."""
     async with opened(remote) as store:
         await store.apply(*charge("a", Cost(3, 1)))
         fresh_path(remote.mark).mkdir()
+        checks, check = asyncio.Queue[None](), store.check
+
+        async def counted() -> None:
+            try:
+                await check()
+            finally:
+                checks.put_nowait(None)
+
+        monkeypatch.setattr(store, "check", counted)
         detector = FailureDetector(store)
         checking = asyncio.create_task(detector.keep_checking())
         with pytest.raises(StoreUnavailableError, match="cannot be written"):
             await until_refused(detector)
         assert not detector.is_serving
-        await asyncio.sleep(1.5)
+        while not checks.empty():
+            checks.get_nowait()
+        # One check may have begun before the call: the second from now finds the fault again.
+        for _ in range(2):
+            async with asyncio.timeout(20):
+                await checks.get()
         failed = [fields for event, fields in logged_events(caplog) if event == "store.check_failed"]
         assert len(failed) == 1
         assert f"{remote.mark} cannot be written: Is a directory" in failed[0]["problem"]

@@ -151,6 +151,7 @@ def test_intervals_of_numbers_cover_them(
     for name, misses_it in misses(asked, DATA[data], known=known, end=ENDS[end]):
         tried[name] += 1
         missed[name] += misses_it
+    assert set(asked) == set(tried)
     for name, number in tried.items():
         assert missed[name] <= number * level + 5 * math.sqrt(number * level * (1 - level)), name
 

@@ -1,4 +1,4 @@
-"""The attacks of section 8.3: every number of the page, and each probability a second time by another way."""
+"""The attacks of Rogers et al. 2020, section 8.3: its numbers, and each probability a second time by another way."""
 
 from __future__ import annotations
 
