@@ -12,11 +12,12 @@ import grpc
 import pytest
 from gris_api.app.v1 import app_pb2_grpc
 
-from gris_gateway.faces.postgres.catalogue_process import programs
 from pinot_connector.channels import open_channel
 from pinot_connector.endpoints import Credentials, Endpoint
+from tests.support.catalogues import catalogue_programs
 from tests.support.pki import ISSUER, Authority, Issuer, email, uri
 from tests.support.processes import process
+from tests.support.programs import is_hidden
 from tests.support.rings import needs
 from tests.support.world import COFACTS, World, write_growing, write_small
 
@@ -52,7 +53,7 @@ identity:
 history: {{per_account: 50}}
 mcp: {{listen: 127.0.0.1:0, tls: {{certificate: {certificate}, key: {key}}}, origins: ["https://pages.example.org"]}}
 broker: {{listen: 127.0.0.1:0, tls: false}}
-postgres: {{listen: 127.0.0.1:0, tls: {{certificate: {certificate}, key: {key}}}}}
+postgres: {{listen: 127.0.0.1:0, tls: {{certificate: {certificate}, key: {key}}}{catalogue}}}
 limits: {{per_second: 200, burst: 400, concurrent: 64}}
 timeouts: {{budget_silence: 10, budget_attempt: 6}}
 """
@@ -155,6 +156,7 @@ def write_configuration(folder: Path, authority: Authority, issuer: Issuer, dp: 
             issuer=issuer.key_file,
             iss=ISSUER,
             audience=AUDIENCE,
+            catalogue=", catalogue: false" if is_hidden("postgres") else "",
         )
     )
     return path
@@ -170,5 +172,5 @@ def ana(gateway: GatewayWorld) -> Credentials:
 @needs("postgres")
 def programs_of_postgres() -> None:
     """Skip where there is no PostgreSQL for a catalogue."""
-    if programs() is None:
+    if catalogue_programs() is None:
         pytest.skip("PostgreSQL is missing: deploy/test-servers")

@@ -11,6 +11,7 @@ import shutil
 HIDE = "GRIS_TEST_HIDE"
 _OF = {
     "redis": {"redis-server", "redis-cli"},
+    "postgres": {"postgres", "initdb", "psql"},
     "java": {"java", "javac", "mvn"},
     "docker": {"docker"},
 }

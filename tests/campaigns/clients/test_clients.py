@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from gris_gateway.faces.postgres.catalogue_process import programs
 from tests.campaigns.clients.__main__ import lines, rows
 from tests.campaigns.clients.clients import METADATA, Client, clients
 from tests.campaigns.clients.judging import NONE, YES, cells, shown
 from tests.campaigns.clients.questions import Expected
 from tests.campaigns.clients.sales import write_sales
 from tests.campaigns.superset.stack import running_stack
+from tests.support.catalogues import catalogue_programs
 
 WANTED = Expected(
     {"top": [["a", 2], ["b", 1]], "series": [["2025-01-01 00:00:00.0", 1]], "sum": [["DE", 0.5]]},
@@ -61,7 +61,7 @@ def test_curl_psql_and_what_go_sends_get_what_every_request_gets_over_tls(tmp_pa
         "pinot-client, pg, postgres.js",
         "pgx, lib/pq",
     ]
-    has_catalogue = programs() is not None
+    has_catalogue = catalogue_programs() is not None
     found = [
         each for each in every if isinstance(each, Client) and (has_catalogue or not each.is_of_postgres)
     ]

@@ -20,15 +20,15 @@ from pygwire import messages
 
 from gris_gateway.faces.postgres import catalogue as module
 from gris_gateway.faces.postgres.catalogue import Catalogue, ListedTables, prepared
-from gris_gateway.faces.postgres.catalogue_process import OWNER, READER, CatalogueProcess, programs
+from gris_gateway.faces.postgres.catalogue_process import OWNER, READER, CatalogueProcess
 from gris_gateway.faces.postgres.errors import PostgresError
 from pinot_connector.catalog import ColumnEntry, TableEntry
 from pinot_connector.engines.base import ColumnType
 from pinot_connector.parameters import Consistency
-from tests.support.catalogues import WAIT_SECONDS
+from tests.support.catalogues import WAIT_SECONDS, catalogue_programs
 from tests.support.rings import needs
 
-FOUND = programs()
+FOUND = catalogue_programs()
 pytestmark = [
     pytest.mark.skipif(FOUND is None, reason="PostgreSQL is missing: deploy/test-servers"),
     pytest.mark.asyncio(loop_scope="module"),

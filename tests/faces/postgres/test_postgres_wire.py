@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import datetime
 import os
-import shutil
 import signal
 import socket
 import ssl
@@ -29,11 +28,12 @@ from sqlalchemy import MetaData, Table, create_engine, func, inspect, select
 from sqlalchemy.engine import URL
 from sqlalchemy.pool import NullPool
 
-from gris_gateway.faces.postgres.catalogue_process import MOST_CONNECTIONS, programs
+from gris_gateway.faces.postgres.catalogue_process import MOST_CONNECTIONS
 from pinot_connector import AsyncGatewayClient, Endpoint
-from tests.support.catalogues import wait_for_catalogue
+from tests.support.catalogues import catalogue_programs, wait_for_catalogue
 from tests.support.gateways import AUDIENCE, GatewayWorld, write_configuration
 from tests.support.processes import process
+from tests.support.programs import found
 
 TOP = (
     "SELECT app, COUNT(DISTINCT member_id) AS people FROM feedback GROUP BY app ORDER BY people DESC LIMIT 2"
@@ -44,7 +44,7 @@ has_catalogue = pytest.mark.usefixtures("programs_of_postgres", "started_catalog
 @pytest.fixture(scope="session")
 def started_catalogue(gateway: GatewayWorld) -> None:
     """Wait for the catalogue, where there is one."""
-    if programs() is not None:
+    if catalogue_programs() is not None:
         with connected(gateway, "waiting") as connection:
             wait_for_catalogue(connection)
 
@@ -672,7 +672,7 @@ def test_what_ends_leaves_nothing(gateway: GatewayWorld, tmp_path: Path, number:
 
 
 @has_catalogue
-@pytest.mark.skipif(shutil.which("psql") is None, reason="psql: deploy/test-servers")
+@pytest.mark.skipif(found("psql") is None, reason="psql: deploy/test-servers")
 def test_psql_shows_notices_places_and_tables(gateway: GatewayWorld) -> None:
     """The table, what it cost, and a caret under what is refused."""
     at = addressed(gateway, "psql")
