@@ -18,9 +18,11 @@ from gris_gateway.admission import GatewayAdmission
 from gris_gateway.history import DAY_SECONDS, History
 from gris_gateway.rate_limits import CallerLimits, Limiter
 from gris_gateway.service import PrivateQueryServicer
+from gris_serving.identity import Context
 from gris_serving.instrumentation import NOTHING
 from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Charge
+from pinot_connector.client import AsyncPrivateClient
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.release_store import MemoryReleaseStore, Receipt
 from tests.support.clients import client_of
@@ -32,6 +34,22 @@ from tests.unit.gris_gateway.calls import TOP, ended
 from tests.unit.gris_gateway.token_world import AUDIENCE, known_by_tokens
 
 ASK = app_pb2.AskRequest(question=TOP, request_id="left")
+
+
+class Watched(PrivateQueryServicer):
+    """A gateway's service that says when a question is over for its caller."""
+
+    def __init__(self, client: AsyncPrivateClient, history: History) -> None:
+        super().__init__(client, history)
+        self.left = asyncio.Event()
+
+    async def Ask(self, request: app_pb2.AskRequest, context: Context) -> AsyncIterator[app_pb2.AskResponse]:  # noqa: N802
+        """Answer, and notice the end."""
+        try:
+            async for each in super().Ask(request, context):
+                yield each
+        finally:
+            self.left.set()
 
 
 class SlowHistory(History):
@@ -54,18 +72,20 @@ class SlowHistory(History):
 
 
 @asynccontextmanager
-async def served(gateway: GatewayWorld, history: SlowHistory, issuer: Issuer) -> AsyncIterator[str]:
-    """Serve what a gateway does with this history, in this process, and give the address."""
+async def served(
+    gateway: GatewayWorld, history: SlowHistory, issuer: Issuer
+) -> AsyncIterator[tuple[str, asyncio.Event]]:
+    """Serve as a gateway with this history, in this process; give the address, and an event for the end of a call."""
     engine = DuckDBEngine({"feedback": COFACTS})
     async with client_of(gateway, engine, account="none") as client:
         limiter = Limiter(CallerLimits(1000, 1000, 8, 64), clock=time.monotonic)
         server = grpc.aio.server(interceptors=(GatewayAdmission(known_by_tokens(issuer), limiter, NOTHING),))
-        servicer = PrivateQueryServicer(client, history)
+        servicer = Watched(client, history)
         app_pb2_grpc.add_PrivateQueryServiceServicer_to_server(servicer, NOTHING.before(server))
         port = server.add_insecure_port("127.0.0.1:0")
         await server.start()
         try:
-            yield f"127.0.0.1:{port}"
+            yield f"127.0.0.1:{port}", servicer.left
         finally:
             history.may.set()
             await server.stop(None)
@@ -81,15 +101,14 @@ async def test_whoever_leaves_while_a_result_is_being_kept_finds_it(
     metadata = [("authorization", f"Bearer {issuer.token(AUDIENCE, sub='leaver')}")]
     async with (
         asyncio.timeout(60),
-        served(gateway, history, issuer) as address,
+        served(gateway, history, issuer) as (address, left),
         grpc.aio.insecure_channel(address) as channel,
     ):
         stub = stub_of(channel)
         leaving = stub.Ask(ASK, metadata=metadata)
         await history.asked.wait()
         leaving.cancel()
-        # Long enough for the cancellation to arrive.
-        await asyncio.sleep(0.2)
+        await left.wait()
         meanwhile = asyncio.create_task(ended(stub.Ask(ASK, metadata=metadata, timeout=20)))
         done, _ = await asyncio.wait([meanwhile], timeout=0.5)
         history.may.set()
@@ -117,13 +136,13 @@ async def test_whoever_leaves_while_the_charge_travels_finds_the_result(
     metadata = [("authorization", f"Bearer {issuer.token(AUDIENCE, sub='hasty')}")]
     async with (
         asyncio.timeout(60),
-        served(gateway, history, issuer) as address,
+        served(gateway, history, issuer) as (address, _),
         grpc.aio.insecure_channel(address) as channel,
     ):
         leaving = stub_of(channel).Ask(ASK, metadata=metadata)
         await charged.wait()
         leaving.cancel()
-        # Long enough for the cancellation to arrive.
+        # Long enough for the cancellation to arrive: the question goes on until it is charged.
         await asyncio.sleep(0.2)
         may.set()
         await history.added.wait()
