@@ -10,7 +10,7 @@ import pytest
 from tests.documentation.commands import run
 from tests.support.pages import DOCS, blocks, section
 from tests.support.paths import ROOT
-from tests.support.redis_server import free_port
+from tests.support.ports import free_port
 from tests.support.world import copy
 
 

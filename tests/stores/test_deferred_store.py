@@ -24,7 +24,8 @@ from tests.support.budget_process import (
     said_ready,
     starting,
 )
-from tests.support.redis_server import DURABLE, RedisServer, free_port, redis_server
+from tests.support.ports import free_port
+from tests.support.redis_server import DURABLE, RedisServer, redis_server
 
 EVICTING = ("--maxmemory-policy", "allkeys-lru", "--appendonly", "yes")
 ALIVE = "gris.budget.v1.BudgetService/alive"

@@ -20,8 +20,8 @@ from tests.support.budget_process import (
     service,
     starting,
 )
+from tests.support.ports import free_port
 from tests.support.postgres_server import PostgresServer
-from tests.support.redis_server import free_port
 from tests.unit.budget_service.crashes import require_acknowledged_charges, require_service_outlives
 
 # One company of which a single unit is left once ninety-nine were charged.

@@ -22,8 +22,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from tests.support.ports import free_port
 from tests.support.programs import is_hidden
-from tests.support.redis_server import free_port
 
 START_SECONDS = 120
 # What its processes share goes with its folder; in /dev/shm, a megabyte would stay of each that is killed.

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.ports import free_port
 from tests.support.programs import found
 
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always", "--save", "")
@@ -101,11 +102,3 @@ def redis_cluster(folder: Path) -> Iterator[list[RedisServer]]:
         command = ["redis-cli", "--cluster", "create", *places, "--cluster-yes"]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=60)
         yield nodes
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on just now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

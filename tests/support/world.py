@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import itertools
-import socket
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -151,14 +150,6 @@ def running_world(directory: Path) -> Iterator[World]:
     write_small(directory / "small.parquet", 1000)
     with embedded(directory, POLICY, BUDGET) as services:
         yield World(services.dp_address, services.budget_address, directory)
-
-
-def free_port() -> int:
-    """Returns a port on which nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _write_anew(path: Path, query: str) -> None:

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from tests.campaigns.kills.questions import POLICY, TABLES, Rows
 from tests.support.pki import ISSUER, Issuer
+from tests.support.ports import free_port
 from tests.support.postgres_server import postgres_server
 from tests.support.processes import StoreProcess
 from tests.support.redis_server import redis_server
-from tests.support.world import free_port
 
 AUDIENCE = "gateway"
 START_SECONDS = 60.0

@@ -12,8 +12,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.ports import free_port
 from tests.support.redis_server import redis_server
-from tests.support.world import POLICY, free_port, write_small
+from tests.support.world import POLICY, write_small
 
 # Two roots, for each counts in one currency.
 LIMITS = """

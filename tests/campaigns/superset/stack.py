@@ -19,8 +19,8 @@ import httpx
 from pinot_connector.dbapi.urls import CREDENTIALS_DIR, GATEWAYS
 from pinot_connector.embedded import EmbeddedServices
 from tests.support.pki import ISSUER, Authority, Issuer
+from tests.support.ports import free_port
 from tests.support.processes import process
-from tests.support.world import free_port
 
 AUDIENCE = "gris-gateway"
 # A second user, who may use SQL Lab too.

@@ -15,7 +15,8 @@ from pinot_connector.dbapi.errors import dbapi_error
 from pinot_connector.engines.base import EngineAnswer
 from pinot_connector.engines.duckdb import DuckDBEngine
 from tests.support.clients import Corrupting
-from tests.support.world import World, free_port, new_account
+from tests.support.ports import free_port
+from tests.support.world import World, new_account
 
 from .questions import ARTICLES, COHORTS, connected
 

@@ -14,7 +14,8 @@ from gris_cli.__main__ import main
 from gris_cli.terminal import print_json
 from tests.support.command_line import run_text
 from tests.support.fake_pinot import FakePinot, refusing_server, renamed
-from tests.support.world import World, free_port, new_account
+from tests.support.ports import free_port
+from tests.support.world import World, new_account
 
 ARTICLES = (
     "SELECT article_id, COUNT(DISTINCT member_id) FROM feedback GROUP BY article_id ORDER BY 2 DESC LIMIT 5"

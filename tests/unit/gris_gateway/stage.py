@@ -14,7 +14,8 @@ from typing import Any
 
 from pinot_connector import Credentials
 from tests.support.pki import ISSUER, Authority, Issuer, uri
-from tests.support.world import copy, free_port
+from tests.support.ports import free_port
+from tests.support.world import copy
 
 ACCOUNT, OTHER, ELEMENT, LITERAL = "mark-account", "mark-other", "mark-element", "mark-literal"
 REQUEST, ALIAS, KEY = "mark-request", "mark_alias", "6d61726b" * 8

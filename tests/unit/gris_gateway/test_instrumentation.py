@@ -27,7 +27,7 @@ from pinot_connector.errors import BudgetExhausted, GrisError, ServiceRefused
 from pinot_connector.questions import structured_question
 from tests.support.gateways import GatewayWorld, write_configuration
 from tests.support.pki import Authority, Issuer, email, uri
-from tests.support.world import free_port
+from tests.support.ports import free_port
 
 REQUEST_ID = "4711-of-the-application"
 SERVICE = "gris.app.v1.PrivateQueryService"

@@ -21,9 +21,10 @@ from pinot_connector.errors import ServiceRefused, ServiceUnavailable
 from pinot_connector.questions import structured_question
 from tests.support.gateways import GatewayWorld, write_configuration
 from tests.support.pki import Authority, Issuer, uri
+from tests.support.ports import free_port
 from tests.support.processes import process
 from tests.support.release_stores import key_file
-from tests.support.world import free_port, write_small
+from tests.support.world import write_small
 
 
 @pytest.fixture(scope="module")

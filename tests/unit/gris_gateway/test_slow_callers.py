@@ -28,8 +28,9 @@ from gris_serving.metrics import CallMetrics
 from gris_serving.slow_callers import keepalive_options
 from tests.support.echo import SERVICE, EchoStub, add_echo
 from tests.support.pki import ISSUER, Issuer
+from tests.support.ports import free_port
 from tests.support.raw_connection import RawConnection, raw_connection
-from tests.support.world import free_port, write_small
+from tests.support.world import write_small
 from tests.unit.gris_gateway.token_world import AUDIENCE, known_by_tokens
 
 INVALID_ARGUMENT, UNAVAILABLE = "3", "14"

@@ -13,8 +13,9 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tests.support.budget_process import NOT_SERVING, SERVING, health, health_becomes, listens, said_ready
 from tests.support.budget_process import starting as starting_budget
 from tests.support.pki import ISSUER, Authority, Issuer
+from tests.support.ports import free_port
 from tests.support.processes import budget_command, dp_command, process
-from tests.support.redis_server import free_port, redis_server
+from tests.support.redis_server import redis_server
 
 
 def tls_options(folder: Path) -> list[object]:

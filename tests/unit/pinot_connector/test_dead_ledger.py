@@ -27,11 +27,12 @@ from pinot_connector.errors import BudgetExhausted, OutcomeUnknown, ServiceUnava
 from tests.support.budget_client import charging, connected, failure
 from tests.support.budget_process import NOT_SERVING, SERVING, Service, health_becomes, service
 from tests.support.clients import asking_client
+from tests.support.ports import free_port
 from tests.support.postgres_server import PostgresServer, postgres_server
 from tests.support.proxy import Proxy
 from tests.support.redis_server import RedisServer, redis_server
 from tests.support.relay import relayed
-from tests.support.world import World, free_port, new_account
+from tests.support.world import World, new_account
 
 TIMEOUTS = Timeouts(budget_attempt=5, budget=20)
 QUICKLY_SECONDS = 1.5

@@ -27,8 +27,9 @@ from pinot_connector.errors import (
     ServiceUnavailable,
 )
 from tests.support.clients import Corrupting, asking_client, client_of, untouched
+from tests.support.ports import free_port
 from tests.support.relay import Swallower, relayed
-from tests.support.world import World, free_port, new_account
+from tests.support.world import World, new_account
 
 
 async def test_a_dead_engine_gives_the_reservation_back(world: World) -> None:

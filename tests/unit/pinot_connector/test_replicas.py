@@ -22,8 +22,9 @@ from gris_api.budget.v1 import budget_pb2_grpc
 from pinot_connector.channels import Timeouts, open_channel
 from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.errors import GrisError
+from tests.support.ports import free_port
 from tests.support.rings import needs
-from tests.support.world import POLICY, free_port
+from tests.support.world import POLICY
 
 IN_A_ROW = 10
 TIMEOUT_SECONDS = 30.0
