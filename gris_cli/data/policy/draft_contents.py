@@ -29,15 +29,27 @@ ENOUGH_ROWS = 100
 MANY = 10
 """A value that so many members hold is not one member's."""
 
+# The names of temporary tables have a space, so that they hide no table that a policy can name.
+_MEMBERS, _VALUES, _COMPARED = '"all members"', '"values of a column"', '"values and members"'
+
+# From this share of rows on, values that one member alone has make a column an identifier or free text.
 _ALONE = 0.5
+# From this share on, values that are members too make a column one of other people.
 _OF_MEMBERS = 0.8
+# Beyond this share of the texts looked at, what they look like is what the column holds.
 _LIKE = 0.8
+# This share of the rows, or of different values among them, stands for all.
 _NEARLY_ALL = 0.9
+# Values that are members by chance reach less of the members than this share.
 _REACHED = 0.85
+# From so many values on that would fall between members by chance, their absence is no chance.
 _MANY_GAPS = 20
+# Sentences that members share are free text only if there are more different ones than this.
 _MANY_TEXTS = 1000
+# The names of columns whose long texts are names of things, not free text.
 _TITLES = frozenset(("title", "name", "titel", "agent"))
-_SOME = "SELECT value FROM held ORDER BY hash(value) LIMIT 2000"
+_SOME = f"SELECT value FROM {_VALUES} ORDER BY hash(value) LIMIT 2000"  # noqa: S608 - no names of the owner's
+# No more different values than this can be a public list that everybody shares.
 _FEW = 50
 _TITLED = "a person with a title"
 _LOOKS = {
@@ -56,7 +68,6 @@ class ColumnContents:
     Attributes:
         rows: How many rows there are.
         values: How many different values.
-        pairs: How many different pairs of a member and a value.
         alone: The share of rows whose value one member alone has.
         shared: The share of rows whose value at least `MANY` members have.
         members: The share of values that are members too, where that is no chance; else 0.
@@ -68,7 +79,6 @@ class ColumnContents:
 
     rows: int
     values: int
-    pairs: int
     alone: float
     shared: float
     members: float = 0.0
@@ -133,7 +143,7 @@ def contents_of(
     ]
     who = quoted(member.name)
     connection.execute(
-        f"CREATE OR REPLACE TEMP TABLE people AS SELECT DISTINCT {who}::VARCHAR AS text, "  # noqa: S608
+        f"CREATE OR REPLACE TEMP TABLE {_MEMBERS} AS SELECT DISTINCT {who}::VARCHAR AS text, "  # noqa: S608
         f"try_cast({who}::VARCHAR AS HUGEINT) AS number FROM {quoted(schema.name)} WHERE {who} IS NOT NULL"
     )
     return {each.name: _contents(connection, schema, member, each) for each in columns}
@@ -203,28 +213,27 @@ def _contents(
 ) -> ColumnContents:
     name, who, table = quoted(column.name), quoted(member.name), quoted(schema.name)
     connection.execute(
-        f"CREATE OR REPLACE TEMP TABLE held AS SELECT value, sum(n)::BIGINT AS n, count(*) AS members FROM ("  # noqa: S608
+        f"CREATE OR REPLACE TEMP TABLE {_VALUES} AS "  # noqa: S608
+        f"SELECT value, sum(n)::BIGINT AS n, count(*) AS members FROM ("
         f"SELECT {name} AS value, {who} AS who, count(*) AS n FROM {table} WHERE {name} IS NOT NULL "
         f"AND {who} IS NOT NULL GROUP BY ALL) GROUP BY value"
     )
-    found = connection.execute(
-        "SELECT coalesce(sum(n), 0)::BIGINT, count(*), coalesce(sum(members), 0)::BIGINT, "  # noqa: S608 - no names
+    rows, values, alone, shared = _row(
+        connection,
+        "SELECT coalesce(sum(n), 0)::BIGINT, count(*), "  # noqa: S608 - no names
         "coalesce(sum(n) FILTER (members = 1), 0)::BIGINT, "
-        f"coalesce(sum(n) FILTER (members >= {MANY}), 0)::BIGINT FROM held"
-    ).fetchone()
-    rows, values, pairs, alone, shared = found or (0, 0, 0, 0, 0)
+        f"coalesce(sum(n) FILTER (members >= {MANY}), 0)::BIGINT FROM {_VALUES}",
+    )
     if rows < ENOUGH_ROWS:
-        return ColumnContents(rows, values, pairs, 0.0, 0.0)
+        return ColumnContents(rows, values, 0.0, 0.0)
     looks, words, length = _texts(connection) if column.type is ColumnType.STRING else ("", 0.0, 0.0)
     members = 0.0 if column.type is ColumnType.DATE else _of_members(connection, column)
     unit = _clock_unit(connection) if column.type is ColumnType.INT64 and is_clock(column.name) else ""
-    return ColumnContents(
-        rows, values, pairs, alone / rows, shared / rows, members, looks, words, length, unit
-    )
+    return ColumnContents(rows, values, alone / rows, shared / rows, members, looks, words, length, unit)
 
 
 def _clock_unit(connection: duckdb.DuckDBPyConnection) -> str:
-    (middle,) = connection.execute("SELECT quantile_disc(value, 0.5)::BIGINT FROM held").fetchone() or (0,)
+    (middle,) = _row(connection, f"SELECT quantile_disc(value, 0.5)::BIGINT FROM {_VALUES}")  # noqa: S608
     return next((unit.name.lower() for unit in CLOCK_UNITS if is_of_this_time(middle, unit)), "")
 
 
@@ -233,11 +242,11 @@ def _of_members(connection: duckdb.DuckDBPyConnection, column: TableColumn) -> f
     # Where some are missing, pandas makes fractions of whole numbers.
     whole = "CASE WHEN value = trunc(value) THEN try_cast(value AS HUGEINT) END"
     connection.execute(
-        "CREATE OR REPLACE TEMP TABLE theirs AS SELECT text IN (SELECT text FROM people) AS is_member, "  # noqa: S608
+        f"CREATE OR REPLACE TEMP TABLE {_COMPARED} AS SELECT text IN (SELECT text FROM {_MEMBERS}) AS is_member, "  # noqa: S608
         "try_cast(text AS HUGEINT) AS number FROM "
-        f"(SELECT ({whole if column.has_fractions else 'value'})::VARCHAR AS text FROM held)"
+        f"(SELECT ({whole if column.has_fractions else 'value'})::VARCHAR AS text FROM {_VALUES})"
     )
-    values, members = _row(connection, "SELECT count(*), count(*) FILTER (is_member) FROM theirs")
+    values, members = _row(connection, f"SELECT count(*), count(*) FILTER (is_member) FROM {_COMPARED}")  # noqa: S608
     if values <= MANY or members < _OF_MEMBERS * values:
         return 0.0
     return 0.0 if _is_chance(connection, column, values, members) else members / values
@@ -251,9 +260,10 @@ def _is_chance(connection: duckdb.DuckDBPyConnection, column: TableColumn, value
     """
     low, high, people, within, width = _row(
         connection,
-        "WITH ends AS (SELECT quantile_disc(number, 0.02) AS low, quantile_disc(number, 0.98) AS high FROM theirs "
-        "WHERE is_member) SELECT any_value(low), any_value(high), count(number), "
-        "count(*) FILTER (number BETWEEN low AND high), any_value(high) - any_value(low) + 1 FROM people, ends",
+        "WITH ends AS (SELECT quantile_disc(number, 0.02) AS low, quantile_disc(number, 0.98) AS high "  # noqa: S608
+        f"FROM {_COMPARED} WHERE is_member) SELECT any_value(low), any_value(high), count(number), "
+        "count(*) FILTER (number BETWEEN low AND high), any_value(high) - any_value(low) + 1 "
+        f"FROM {_MEMBERS}, ends",
     )
     if low is None or high is None:
         return False

@@ -95,6 +95,17 @@ def test_a_draft_answers_what_a_table_can_be_asked(
     assert text.count("All its numbers are whole") == 1
 
 
+@pytest.mark.parametrize("name", ["people", "held", "theirs", "ends", "members", "rows", "texts", "odd_rows"])
+def test_no_name_of_a_table_changes_what_its_rows_say(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    """What a draft reports of a table's columns is the same as under a name that no query uses."""
+    columns = f"{ORDERS}, (1000 + hash(i + 1) % 300 * 7)::INTEGER AS thing"
+    *_, reported = drafted(capsys, "--data", write(tmp_path / f"{name}.parquet", columns))
+    *_, expected = drafted(capsys, "--data", write(tmp_path / "orders.parquet", columns))
+    assert expected["columns"] == reported["columns"]
+
+
 @pytest.mark.parametrize(
     ("column", "kind", "why"),
     [
