@@ -6,7 +6,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import budget_pb2
 
-from budget_service.ledger.values import Cost, InvalidFieldError, Limit, Mode
+from budget_service.ledger.values import InvalidFieldError, Limit, Mode
 from budget_service.ledger.windows import (
     MAX_SLIDING_DAYS,
     MIN_SLIDING_DAYS,
@@ -16,6 +16,7 @@ from budget_service.ledger.windows import (
     WindowRule,
     zones,
 )
+from budget_service.server.messages import parse_cost
 
 _MODES = {budget_pb2.MODE_ENFORCE: Mode.ENFORCE, budget_pb2.MODE_TRACK: Mode.TRACK}
 _PERIODS = {
@@ -31,14 +32,7 @@ def parse_limit_message(message: pb.Limit, field: str) -> Limit:
     """Return a limit, or raise InvalidFieldError."""
     if message.mode not in _MODES:
         raise InvalidFieldError(f"{field}.mode", "must be MODE_ENFORCE or MODE_TRACK")
-    return Limit(_cost(message, field), _MODES[message.mode], _rule(message, field))
-
-
-def _cost(message: pb.Limit, field: str) -> Cost:
-    try:
-        return Cost(message.information, message.calls)
-    except InvalidFieldError as error:
-        raise InvalidFieldError(f"{field}.{error.field}", error.problem) from None
+    return Limit(parse_cost(message, field), _MODES[message.mode], _rule(message, field))
 
 
 def limit_message(limit: Limit) -> pb.Limit:

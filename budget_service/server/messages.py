@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
+from gris_api.budget.v1 import admin_pb2
 from gris_api.budget.v1 import budget_pb2 as pb
 from gris_api.common.v1 import cost_pb2
 
@@ -95,7 +96,7 @@ def _account(path: tuple[str, ...]) -> Account:
     return Account.parse(path, "account.path")
 
 
-def parse_cost(message: cost_pb2.Cost, field: str) -> Cost:
+def parse_cost(message: cost_pb2.Cost | admin_pb2.Limit, field: str) -> Cost:
     """Return a cost, or raise InvalidFieldError."""
     try:
         return Cost(message.information, message.calls)

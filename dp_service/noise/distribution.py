@@ -32,24 +32,11 @@ _ERROR_BITS = 160
 _FAR_IN_SIGMAS = 40
 
 
-def laplace_mass(inverse_scale: Fraction, z: int) -> Interval:
-    """Enclose Pr[Z = z] = (1 - q) / (1 + q) * q^|z|."""
-    q = _ratio(inverse_scale)
-    return (1 - q) / (1 + q) * _power(inverse_scale, abs(z))
-
-
 def laplace_tail(inverse_scale: Fraction, n: int) -> Interval:
     """Enclose Pr[Z >= n] = q^n / (1 + q) for n >= 1, by symmetry for n <= 0."""
     if n < 1:
         return 1 - laplace_tail(inverse_scale, 1 - n)
     return _power(inverse_scale, n) / (1 + _ratio(inverse_scale))
-
-
-def laplace_difference_mass(inverse_scale: Fraction, n: int) -> Interval:
-    """Enclose Pr[Z1 - Z2 = n] = ((1 - q) / (1 + q))^2 q^|n| (|n| + (1 + q^2) / (1 - q^2))."""
-    q = _ratio(inverse_scale)
-    front = ((1 - q) / (1 + q)) ** 2
-    return front * _power(inverse_scale, abs(n)) * (abs(n) + _difference_shift(q))
 
 
 def laplace_difference_tail(inverse_scale: Fraction, n: int) -> Interval:
@@ -63,11 +50,6 @@ def laplace_difference_tail(inverse_scale: Fraction, n: int) -> Interval:
     front = ((1 - q) / (1 + q)) ** 2
     sums = (n + _difference_shift(q)) / (1 - q) + q / (1 - q) ** 2
     return front * _power(inverse_scale, n) * sums
-
-
-def gaussian_mass(variance: Fraction, z: int) -> Interval:
-    """Enclose Pr[Z = z] = exp(-z^2 / 2v) / (sum over all integers n of exp(-n^2 / 2v))."""
-    return exponential(-z * z / (2 * variance)) / _gaussian_total(variance)
 
 
 def gaussian_tail(variance: Fraction, n: int) -> Interval:

@@ -15,7 +15,6 @@ pseudorandom function: it is distinguished from random with probability at most 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 
 import numpy as np
@@ -29,11 +28,6 @@ KEY_BYTES = 32
 
 Keys = NDArray[np.uint8]
 _BLOCK_WORDS = 2
-
-
-def element_key(text: str) -> bytes:
-    """Return the key of an element with this canonical text."""
-    return hashlib.sha256(text.encode()).digest()
 
 
 def round_key(seed: bytes, method: str, number: int) -> bytes:

@@ -17,7 +17,7 @@ from pinot_connector.engines.base import (
     ExpectedColumn,
     ValueType,
 )
-from pinot_connector.engines.pinot.response_fields import require_known_fields
+from pinot_connector.engines.pinot.response_fields import PARTIAL_FLAGS, require_known_fields
 from pinot_connector.engines.pinot.stream_readings import StreamReading
 from pinot_connector.engines.pinot.table_state import TableState
 from pinot_connector.errors import EngineError, EngineRefused, EngineUnavailable, IncompleteAnswer
@@ -37,19 +37,6 @@ _TURNED_AWAY: Mapping[int, str] = {
 }
 # A server that shuts down, or a segment that is not where it was, cannot be reached by the broker, or has no server.
 _LOST_SERVER_CODES = frozenset({210, 235, 305, 425, 427})
-# Flags that Pinot raises, without any exception, when it did not look at everything.
-_PARTIAL_FLAGS = (
-    "partialResult",
-    "numGroupsLimitReached",
-    "groupsTrimmed",
-    "maxRowsInJoinReached",
-    "maxRowsInWindowReached",
-    "maxRowsInDistinctReached",
-    "maxRowsWithoutChangeInDistinctReached",
-    "maxExecutionTimeInDistinctReached",
-    "mseLiteLeafStageLimitReached",
-    "earlyTerminationReasons",
-)
 _PARTIAL = "Pinot answered on part of the data"
 _OTHER_DATA = "Pinot answered on other data than the controller lists"
 PINOT_TYPES: Mapping[ColumnType, frozenset[str]] = {
@@ -152,7 +139,7 @@ def coverage_of(response: Mapping[str, Any]) -> Coverage:
         IncompleteAnswer, EngineUnavailable, EngineRefused: as for `judge`.
     """
     require_no_exceptions(response)
-    require_known_fields(response, _PARTIAL_FLAGS)
+    require_known_fields(response)
     if response.get("rlsFiltersApplied") not in (None, False):
         raise EngineRefused(
             "Pinot leaves out rows for the connector's own login (rlsFiltersApplied): "
@@ -166,6 +153,13 @@ def coverage_of(response: Mapping[str, Any]) -> Coverage:
             "reload the table's segments (POST /segments/{table}/reload)"
         )
     return _coverage(response)
+
+
+def coverage_in(answer: EngineAnswer) -> Coverage:
+    """Returns what an answer covers."""
+    if not isinstance(answer.coverage, Coverage):
+        raise IncompleteAnswer("Pinot did not say what its answer covers")
+    return answer.coverage
 
 
 def require_whole(coverage: Coverage, state: TableState) -> None:
@@ -231,7 +225,7 @@ def require_no_exceptions(response: Mapping[str, Any]) -> None:
     exceptions = response.get("exceptions")
     if exceptions not in (None, []):
         raise _error_for(_codes(exceptions))
-    if any(response.get(flag) not in (None, False, []) for flag in _PARTIAL_FLAGS):
+    if any(response.get(flag) not in (None, False, []) for flag in PARTIAL_FLAGS):
         raise IncompleteAnswer("Pinot reached a limit and left something out")
 
 

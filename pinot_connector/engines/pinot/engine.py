@@ -8,7 +8,14 @@ from dataclasses import replace
 from urllib.parse import SplitResult, urlsplit
 
 from pinot_connector.engines.base import EngineAnswer, EngineQuery, Feature
-from pinot_connector.engines.pinot.answer import Coverage, coverage_of, judge, require_all, require_whole
+from pinot_connector.engines.pinot.answer import (
+    Coverage,
+    coverage_in,
+    coverage_of,
+    judge,
+    require_all,
+    require_whole,
+)
 from pinot_connector.engines.pinot.broker import Broker, Deadline
 from pinot_connector.engines.pinot.controller import Controller
 from pinot_connector.engines.pinot.controller_http import ControllerHttp
@@ -148,7 +155,7 @@ class PinotEngine:
         # Read before the query: an answer that began under another use of the same version is not confirmed.
         use = self._controller.use(query.table)
         answer = self._answer(query, state, Deadline.after(self._timeout_seconds))
-        return replace(answer, coverage=replace(_coverage(answer), use=use))
+        return replace(answer, coverage=replace(coverage_in(answer), use=use))
 
     def confirm(self, query: EngineQuery, answer: EngineAnswer) -> None:
         """Returns if the answer covers everything that the controller lists now, after the query.
@@ -162,7 +169,7 @@ class PinotEngine:
             EngineUnavailable: controller or broker cannot be reached, or took too long.
             EngineRefused: the broker answers with fewer rows than a query asks for.
         """
-        coverage, deadline = _coverage(answer), Deadline.after(self._timeout_seconds)
+        coverage, deadline = coverage_in(answer), Deadline.after(self._timeout_seconds)
         if query.stream is not None and coverage.stream is not None:
             self._real_time.confirm(query, query.stream, coverage, deadline)
             self._require_limit(query, coverage, deadline, has_rows=bool(coverage.documents))
@@ -205,7 +212,7 @@ class PinotEngine:
             routed = self._routed(table, state, wanted, deadline)
             counted = self._counted(table, known, deadline) if is_counted else {}
             answer = judge(self._broker.ask(query.sql, deadline), query, state.data_version)
-            coverage = _coverage(answer)
+            coverage = coverage_in(answer)
             broker = coverage.broker
             if broker in routed and (not is_counted or broker in counted):
                 return replace(answer, coverage=replace(coverage, counted_before=counted.get(broker)))
@@ -270,12 +277,6 @@ def _require_schemes(urls: Sequence[SplitResult], tls: ssl.SSLContext | None) ->
     if schemes not in ({"http"}, {"https"}) or not all(url.hostname for url in urls):
         # One of them in plain text would reveal what the other protects, first of all the token.
         raise ValueError("controller and broker must both be http:// or both be https:// URLs")
-
-
-def _coverage(answer: EngineAnswer) -> Coverage:
-    if not isinstance(answer.coverage, Coverage):
-        raise IncompleteAnswer("Pinot did not say what its answer covers")
-    return answer.coverage
 
 
 def _require_version(state: TableState, answer: EngineAnswer) -> None:

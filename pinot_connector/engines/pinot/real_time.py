@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pinot_connector.engines.base import ClosedStream, CompleteBy, EngineAnswer, EngineQuery
-from pinot_connector.engines.pinot.answer import Coverage, coverage_of, judge, require_all
+from pinot_connector.engines.pinot.answer import Coverage, coverage_in, coverage_of, judge, require_all
 from pinot_connector.engines.pinot.broker import Broker, Deadline
 from pinot_connector.engines.pinot.controller import Controller, only_our_errors
 from pinot_connector.engines.pinot.controller_http import ControllerHttp
@@ -280,13 +280,6 @@ class RealTime:
             # It learns of a segment that has just been completed, or begun, with a delay.
             raise DataChanged(LATE_BROKER) from None
         self._routed[table] = _Routed(segments, self._brokers(table, segments) | {coverage.broker})
-
-
-def coverage_in(answer: EngineAnswer) -> Coverage:
-    """Returns what an answer covers."""
-    if not isinstance(answer.coverage, Coverage):
-        raise IncompleteAnswer("Pinot did not say what its answer covers")
-    return answer.coverage
 
 
 def require_whole_stream(coverage: Coverage, segments: StreamSegments) -> None:

@@ -15,7 +15,8 @@ from dp_service.noise.discrete_gaussian import (
     laplace_scale,
     rejection_exponent,
 )
-from dp_service.noise.distribution import gaussian_mass, gaussian_tail, laplace_mass
+from dp_service.noise.distribution import gaussian_tail
+from tests.support.masses import gaussian_mass, laplace_mass
 from tests.support.some import some
 
 from .scripts import ScriptedUniforms

@@ -11,7 +11,6 @@ import pytest
 
 from dp_service.mechanisms.added_noise import added_gaussian_width, added_laplace_width
 from dp_service.mechanisms.intervals import gaussian_half_width, noise_half_width
-from dp_service.noise.distribution import gaussian_mass, laplace_mass
 from dp_service.noise.source import KeyedNoise
 from dp_service.noise.stream import KeyedStream
 from dp_service.parameters.release import Listing, ReleaseParameters
@@ -25,6 +24,7 @@ from dp_service.releases.kinds.views import IntervalKind
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.releasing import shown
 from dp_service.terms import ColumnType
+from tests.support.masses import gaussian_mass, laplace_mass
 from tests.support.queries.buckets import NOW
 
 POLICY = """

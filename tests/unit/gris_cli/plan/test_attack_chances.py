@@ -13,8 +13,9 @@ from mpmath import mp
 from dp_service.mechanisms import Currency, UnkGumb, UnkLap
 from dp_service.mechanisms.unk_gumb import are_candidates, selection_weights
 from dp_service.mechanisms.unk_lap import threshold_shift
-from dp_service.noise.distribution import laplace_difference_tail, laplace_mass
+from dp_service.noise.distribution import laplace_difference_tail
 from gris_cli.plan.attack_chances import averaging, differencing, unique_member
+from tests.support.masses import laplace_mass
 
 DEFAULT = Fraction("0.15")
 CURRENCY = Currency(DEFAULT, Fraction("1e-10"))
