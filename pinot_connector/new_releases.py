@@ -27,18 +27,18 @@ class Reserved:
     """A translated question and the reservation of its worst case, which may still be under way.
 
     Attributes:
-        asked: The question.
+        translated: The question.
         reservation: The reservation.
         confidence: That of the intervals to show.
     """
 
-    asked: Translated
+    translated: Translated
     reservation: Reservation
     confidence: float
 
     async def is_made(self) -> bool:
         """Returns whether the worst case is held. Where tasks draw in turns, none waits for budget that others hold."""
-        if self.asked.may_be_repeated:
+        if self.translated.answers_repeat:
             return await self.reservation.made_at_once()
         return bool(await self.reservation.made())
 
@@ -83,7 +83,7 @@ class NewReleases:
         Raises:
             GrisError: a step failed; see `errors` for what each kind means.
         """
-        asked, translation = reserved.asked, reserved.asked.translation
+        asked, translation = reserved.translated, reserved.translated.translation
         if (translation.reserve_first or self._reserve_first) and not await reserved.is_made():
             return None
         running = self._engine.run(query, asked.data_version)
@@ -104,7 +104,7 @@ class NewReleases:
             drawn = await self._noise_added(read)
             if isinstance(drawn, dp_pb2.NextLook):
                 query = second_query(read.query, drawn, self._engine.engine.dialect)
-                answer = await self._engine.run(query, read.reserved.asked.data_version)
+                answer = await self._engine.run(query, read.reserved.translated.data_version)
                 read = await self._whole(Read(read.reserved, drawn.plan, query, answer))
                 drawn = await self._noise_added(read)
             if not isinstance(drawn, dp_pb2.Release):
@@ -122,5 +122,5 @@ class NewReleases:
         with read.reserved.reservation.from_the_draw_on():
             release = await self._noise.add_noise(header, read.query.columns, read.answer)
             if isinstance(release, dp_pb2.Release):
-                verify(release, release.kept, read.reserved.asked.translation, confidence)
+                verify(release, release.kept, read.reserved.translated.translation, confidence)
             return release

@@ -1,10 +1,9 @@
 """The query pipeline: the states of a question, in the one order that keeps the promise; `QueryPipeline._ask` is it.
 
-    1. asked: by a caller who hears of the charge, and waits for budget only so long
+    1. asked: with a callback for the charge and a longest wait for budget
     2. translated: under the policy of now. What needs no release is shown, also a price that
-       SQL asks for alone (EXPLAIN); else its release is looked up. If one is
-       kept and paid for, and the account is not closed, it is shown; if one is kept, it is charged once the worst
-       case is reserved
+       SQL asks for alone (EXPLAIN); else its release is looked up. Kept and paid for, by an account that is
+       not closed: shown. Kept, not paid for: reserve, then charge. Not kept: go on
     3. reserved: the worst case
     4. read: the engine's answer, on the version of the data that was read before; the engine has confirmed that it was
        whole
@@ -138,7 +137,7 @@ class QueryPipeline:
         self._budget = budget
         self._engine = EngineCalls(engine, timeouts.engine)
         self._timeouts = timeouts
-        self._admission: Admission = _at_once
+        self._admission: Admission = _admitted_at_once
         self._releases = releases
         self._confidence = confidence
         self._views = ShownReleases(noise)
@@ -155,7 +154,7 @@ class QueryPipeline:
         """
         other = copy.copy(self)
         other._budget = budget
-        other._admission = admission or _at_once
+        other._admission = admission or _admitted_at_once
         return other
 
     async def ask(
@@ -257,7 +256,7 @@ class QueryPipeline:
         self, translated: Translated, confidence: float, paying: Turn[_Key]
     ) -> Charged | None:
         """Returns what the account has paid for; None: nothing, and this task has the turn to pay for it."""
-        if not translated.may_be_repeated:
+        if not translated.answers_repeat:
             return None
         key = translated.query_id, self._budget.account
         return await paying.found(key, lambda: self._given(translated, confidence))
@@ -285,7 +284,7 @@ class QueryPipeline:
 
     async def _find_kept(self, translated: Translated, drawing: Turn[_Key]) -> KeptRelease | None:
         """Returns the release that is kept; None: it is this task's turn to draw one, if it is to be kept at all."""
-        if not translated.may_be_repeated:
+        if not translated.answers_repeat:
             # The policy may have said otherwise when the turn began.
             drawing.end()
             return None
@@ -305,7 +304,7 @@ class QueryPipeline:
         return translated, kept
 
     async def _query(self, present: Translated) -> EngineQuery:
-        if present.may_be_repeated:
+        if present.answers_repeat:
             telemetry.release_looked_up("missed")
         query = engine_query(present.translation, self._engine.engine.dialect)
         if query.requires:
@@ -338,7 +337,7 @@ class QueryPipeline:
             # Nobody may wait for the budget of another account, so somebody else may draw it meanwhile.
             drawing.end()
             await reserved.reservation.made()
-            found = await self._find_kept(reserved.asked, drawing) or found
+            found = await self._find_kept(reserved.translated, drawing) or found
         await reserved.reservation.made()
         return Chargeable(reserved, await self._shown(reserved, found))
 
@@ -358,17 +357,17 @@ class QueryPipeline:
 
     async def _first_kept(self, drawn: Drawn) -> ShownRelease:
         """Keeps a new release, and returns the one that is kept for the question: the first."""
-        asked, release = drawn.reserved.asked, drawn.release
+        asked, release = drawn.reserved.translated, drawn.release
         made = KeptRelease(release.kept, asked.translation.version_is_fixed)
         shown = await self._views.of(asked.translation, release, release.kept)
-        if not asked.may_be_repeated:
+        if not asked.answers_repeat:
             return shown
         first = await self._releases.keep(asked.query_id, made)
         return shown if first.release_id == made.release_id else await self._shown(drawn.reserved, first)
 
     async def _shown(self, reserved: Reserved, kept: KeptRelease) -> ShownRelease:
         with reserved.reservation.from_the_draw_on():
-            return await self._views.shown(reserved.asked.translation, kept, reserved.confidence)
+            return await self._views.shown(reserved.translated.translation, kept, reserved.confidence)
 
     async def _charged(self, release: Chargeable) -> Charged | KeptRelease:
         """Charges the account, or returns the release that it has paid for, if others have kept that one meanwhile."""
@@ -387,7 +386,7 @@ class QueryPipeline:
         return Charged(release.shown.completed, charge)
 
 
-async def _at_once() -> None:
+async def _admitted_at_once() -> None:
     """Admit everybody."""
 
 

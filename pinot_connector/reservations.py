@@ -40,7 +40,7 @@ _NOTHING_DRAWN = (IncompleteAnswer, PlanExpired, DataChanged, TooManyCalls)
 _Value = TypeVar("_Value")
 
 # The event loop itself keeps only weak references to tasks.
-_unfinished: set[asyncio.Task[Any]] = set()
+_running_work: set[asyncio.Task[Any]] = set()
 
 
 class Reservation:
@@ -72,10 +72,10 @@ class Reservation:
         self._queue = budget.queue
         self._request_id = new_request_id()
         self._reserving: asyncio.Task[budget_pb2.ReserveBudgetResponse] | None = None
-        self._held: str | None = None
+        self._reservation_id: str | None = None
         self._queries = 2 if translation.parameters.bounded.HasField("names_look") else 1
         self._begun_at = 0.0
-        self._unfinished: dp_pb2.Bill | None = None
+        self._bill_if_unanswered: dp_pb2.Bill | None = None
 
     async def __aenter__(self) -> Reservation:
         if self._queue.is_empty:
@@ -88,30 +88,33 @@ class Reservation:
         if self._reserving is not None:
             # The reservation may exist already; only the answer names it.
             await _to_its_end(self._cancel_when_known(self._reserving))
-        elif self._held is not None and self._is_given_back(error):
-            await _to_its_end(self._cancel(self._held))
-        elif self._held is not None and self._unfinished is not None:
-            await self._end_unanswered(self._unfinished, error)
+        elif self._reservation_id is not None and self._is_given_back(error):
+            await _to_its_end(self._cancel(self._reservation_id))
+        elif self._reservation_id is not None and self._bill_if_unanswered is not None:
+            await self._end_unanswered(self._bill_if_unanswered, error)
 
     @contextmanager
     def from_the_draw_on(self) -> Iterator[None]:
-        """Has the question paid for however it ends, from now on, unless dp_service refuses the first draw.
+        """From here on the full price is charged however the question ends, unless dp_service refuses before it draws.
 
         The reservation must be made, and last for all that follows.
         """
-        before, self._unfinished = self._unfinished, self._translation.unfinished
+        before, self._bill_if_unanswered = self._bill_if_unanswered, self._translation.unfinished
         try:
             yield
         except GrisError as error:
             if _nothing_was_drawn(error):
-                self._unfinished = before
+                self._bill_if_unanswered = before
             raise
 
     async def given_back_unless_it_lasts(self) -> None:
         """Cancels a reservation too old for all that follows, to be made again; no noise may be drawn yet."""
-        held = self._budget.seconds_held(self._queries)
-        if self._held is not None and _now() > self._begun_at + held * MOST_BEFORE_THE_DRAW * self._queries:
-            old, self._held = self._held, None
+        seconds = self._budget.seconds_held(self._queries)
+        if (
+            self._reservation_id is not None
+            and _now() > self._begun_at + seconds * MOST_BEFORE_THE_DRAW * self._queries
+        ):
+            old, self._reservation_id = self._reservation_id, None
             await _to_its_end(self._cancel(old))
 
     @asynccontextmanager
@@ -121,21 +124,21 @@ class Reservation:
         Raises:
             ReservationOver: the block took too long.
         """
-        held = self._budget.seconds_held(self._queries)
-        to_charge = min(self._budget.seconds_to_charge, held * MOST_TO_CHARGE)
+        seconds = self._budget.seconds_held(self._queries)
+        to_charge = min(self._budget.seconds_to_charge, seconds * MOST_TO_CHARGE)
         try:
-            async with asyncio.timeout_at(self._begun_at + held - to_charge) as limit:
+            async with asyncio.timeout_at(self._begun_at + seconds - to_charge) as limit:
                 yield
         except TimeoutError:
             if not limit.expired():
                 raise
             raise ReservationOver(
                 Service.BUDGET,
-                f"a reservation of {held} s was about to lapse before the question had an answer",
+                f"a reservation of {seconds} s was about to lapse before the question had an answer",
             ) from None
 
     def _is_given_back(self, error: BaseException | None) -> bool:
-        return self._unfinished is None or (self._queries == 1 and isinstance(error, ServiceGone))
+        return self._bill_if_unanswered is None or (self._queries == 1 and isinstance(error, ServiceGone))
 
     async def made(self) -> str:
         """Returns the reservation's id once it is made; no noise may be drawn before.
@@ -145,8 +148,8 @@ class Reservation:
             BudgetHeld: it would fit, but other reservations held the budget until the deadline.
             GrisError: it could not be made for another reason.
         """
-        if self._held is not None:
-            return self._held
+        if self._reservation_id is not None:
+            return self._reservation_id
         return await self._queue.granted(self._attempt, self._deadline, has_begun=self._reserving is not None)
 
     async def made_at_once(self) -> bool:
@@ -156,10 +159,10 @@ class Reservation:
             BudgetExhausted: the worst case does not fit.
             GrisError: it could not be made for another reason.
         """
-        if self._held is None and (self._reserving is not None or self._queue.is_empty):
+        if self._reservation_id is None and (self._reserving is not None or self._queue.is_empty):
             with suppress(BudgetHeld):
                 await self._attempt()
-        return self._held is not None
+        return self._reservation_id is not None
 
     async def charge(self, bill: dp_pb2.Bill) -> Charge:
         """Settles the reservation with what the release cost; nothing may be shown before.
@@ -178,14 +181,14 @@ class Reservation:
             OutcomeUnknown: no answer came that can be read, and the charge may have happened.
         """
         # All of the answer is there: noise does not decide how this ends.
-        self._unfinished = None
+        self._bill_if_unanswered = None
         for _ in range(ATTEMPTS_TO_SETTLE):
             try:
                 charge = await self._settle(await self.made(), bill)
             except ReservationOver:
-                self._held = None
+                self._reservation_id = None
             else:
-                self._held = None
+                self._reservation_id = None
                 return charge
         raise ReservationOver(Service.BUDGET, "reservations lapse before they can be settled")
 
@@ -219,8 +222,8 @@ class Reservation:
         except ReleaseNotRecorded:
             return None
         finally:
-            if self._held is not None:
-                await self._cancel(self._held)
+            if self._reservation_id is not None:
+                await self._cancel(self._reservation_id)
 
     async def _settle(self, held: str, bill: dp_pb2.Bill) -> Charge:
         return await self._budget.charge(
@@ -250,7 +253,7 @@ class Reservation:
             # Nothing was reserved, so there is nothing to cancel.
             self._reserving = None
             raise
-        self._reserving, self._held = None, held
+        self._reserving, self._reservation_id = None, held
         # Should it lapse, the next one is another request.
         self._request_id = new_request_id()
         return held
@@ -296,13 +299,13 @@ def _now() -> float:
 
 def _kept_alive(work: Coroutine[Any, Any, _Value]) -> asyncio.Task[_Value]:
     task = asyncio.create_task(work)
-    _unfinished.add(task)
+    _running_work.add(task)
     task.add_done_callback(_forget)
     return task
 
 
 def _forget(task: asyncio.Task[Any]) -> None:
-    _unfinished.discard(task)
+    _running_work.discard(task)
     # If the waiting task was cancelled, nobody else retrieves the exception, and asyncio would log that.
     if not task.cancelled():
         task.exception()

@@ -60,7 +60,7 @@ class Turn(Generic[_Key]):
         self._key: _Key | None = None
 
     def taken(self, key: _Key) -> bool:
-        """Ends the turn that it is, and returns whether it is that of the key now: nobody else has it."""
+        """Ends the present turn and takes the key's; returns False if another task has it."""
         self.end()
         if self._flight._begin(key):
             self._key = key
@@ -100,7 +100,7 @@ class _SharedCall(Generic[_Value]):
     waiting: int = 0
 
 
-def _at_once() -> bool:
+def _has_always_begun() -> bool:
     return True
 
 
@@ -118,7 +118,7 @@ class SharedCalls(Generic[_Value]):
         self,
         key: Hashable,
         call: Callable[[], Coroutine[Any, Any, _Value]],
-        has_begun: Callable[[], bool] = _at_once,
+        has_begun: Callable[[], bool] = _has_always_begun,
     ) -> _Value:
         """Returns what a call of this key returns: of the one that is under way, or else of this one.
 

@@ -86,7 +86,10 @@ class SyncClient(ClientBase[PrivateResult], Generic[Client]):
             driven.stop()
 
     def close_if_idle(self) -> None:
-        """Closes the connections and ends the thread until the next call, unless a call is running."""
+        """Closes the connections and ends the thread until the next call, unless a call is running.
+
+        The caller holds `forks.starting`.
+        """
         if self._driven is not None and not self._running_calls:
             self._driven.stop()
             self._driven = None

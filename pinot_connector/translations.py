@@ -48,8 +48,8 @@ class Translated:
         return self.translation.query_id
 
     @property
-    def may_be_repeated(self) -> bool:
-        """Whether the question has been asked before if it has been asked in the same words."""
+    def answers_repeat(self) -> bool:
+        """Whether the same question on the same data has the same answer."""
         return self.translation.parameters.consistency == dp_pb2.CONSISTENCY_KEYED
 
 

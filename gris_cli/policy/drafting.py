@@ -129,7 +129,12 @@ def _plain(drafted: Drafted) -> dict[str, Any]:
         "summed": [each.name for each in drafted.values],
         "rows_read": bool(drafted.shapes),
         "columns": [
-            {"name": each.column.name, "role": each.role.value, "reason": each.reason, "kind": each.kind}
+            {
+                "name": each.column.name,
+                "role": each.role.value,
+                "reason": each.reason,
+                "kind": each.kind.value if each.kind else "",
+            }
             for each in draft.columns
         ],
     }

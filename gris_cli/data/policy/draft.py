@@ -1,7 +1,7 @@
 """A first policy for somebody's own table: what each column is taken for, by its name and type, and by what it holds.
 
-Whatever a draft gets wrong, what it offers is as private as what it leaves out, as long as the member is the right
-column; so that column alone is refused rather than guessed where names leave a doubt. Domains are unknown, except for
+Only a wrong member column makes a draft less private: any other column may be offered or left out by mistake. So the
+member alone is refused rather than guessed where names leave a doubt. Domains are unknown, except for
 truth values, whose domain is their type. Events are clipped and contributions bounded by the query. Of members, nothing
 has to be promised.
 """
@@ -56,14 +56,14 @@ class DraftColumn:
         column: The column.
         role: What it is to the policy.
         reason: Why it is not asked about.
-        kind: Which of the reasons that is, in a word or two; empty: its type.
+        kind: Which of the reasons that is, None: its type.
         is_measured: Whether its integers are so many that only ranges and sums of them are asked about.
     """
 
     column: TableColumn
     role: Role
     reason: str = ""
-    kind: str = ""
+    kind: Kind | None = None
     is_measured: bool = False
 
 
@@ -204,7 +204,7 @@ def _draft_column(
     # A truth value tells nobody apart, whatever its name says.
     if column.type is not ColumnType.BOOL and (finding := _finding(column, held)):
         role = Role.NOT_READABLE if column.type is None else Role.WITHHELD
-        return DraftColumn(column, role, finding.reason, finding.kind.value)
+        return DraftColumn(column, role, finding.reason, finding.kind)
     return _usable(column, table, held)
 
 
@@ -230,7 +230,7 @@ def _usable(column: TableColumn, table: TableSchema, held: ColumnContents | None
     if _is_clock(column):
         unit = (held and held.clock_unit) or clock_unit(column.name) or "milliseconds"
         stamps = replace(column, type=ColumnType.TIMESTAMP, time_unit=unit)
-        return DraftColumn(stamps, Role.WITHHELD, _CLOCK_REASON, "time")
+        return DraftColumn(stamps, Role.WITHHELD, _CLOCK_REASON, Kind.TIME)
     return DraftColumn(column, Role.ASKED, is_measured=is_measured(column, held))
 
 
@@ -275,5 +275,5 @@ def _times(columns: Sequence[DraftColumn], *, has_rows: bool) -> tuple[TableColu
     asked = [each.column for each in columns if each.role is Role.ASKED]
     times = [column for column in asked if column.type in (ColumnType.DATE, ColumnType.TIMESTAMP)]
     if not times and has_rows:
-        times = [each.column for each in columns if each.kind == "time"]
+        times = [each.column for each in columns if each.kind is Kind.TIME]
     return tuple(sorted(times, key=lambda column: is_later(column.name)))

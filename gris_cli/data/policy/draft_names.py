@@ -147,6 +147,7 @@ class Kind(Enum):
     OTHER_PEOPLE = "other people"
     IDENTIFIER = "identifier"
     FREE_TEXT = "free text"
+    TIME = "time"
 
 
 @dataclass(frozen=True)

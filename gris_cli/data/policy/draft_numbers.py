@@ -38,7 +38,9 @@ _FINE = 64
 _BELOW_ZERO = 0.001
 _CELLS_A_DOUBLING = 40
 _MOST_CELLS = 512
+# Digits behind the point: up to so many are kept as they are, and no step is finer.
 _CENTS, _FINEST = 2, 6
+# From this quotient of the largest and the smallest value on, cells widen instead of being of equal width.
 _WIDE = 64
 
 

@@ -52,7 +52,7 @@ MOST_UNKNOWN = 100
 
 
 @dataclass(frozen=True)
-class _Known:
+class _LoggedIn:
     """A connection whose caller is known; `secret` is what a request to cancel shows."""
 
     secret: bytes
@@ -90,7 +90,7 @@ class PostgresServer:
         self._catalogue = Catalogue(programs)
         self._connections: set[asyncio.Task[None]] = set()
         self._unknown: dict[str, dict[asyncio.Task[None], None]] = {}
-        self._conversations: dict[int, _Known] = {}
+        self._conversations: dict[int, _LoggedIn] = {}
         self._of_accounts: Counter[tuple[str, ...]] = Counter()
 
     @asynccontextmanager
@@ -152,9 +152,9 @@ class PostgresServer:
                 del unknown[oldest]
                 oldest.cancel()
             unknown[task] = None
-            task.add_done_callback(partial(self._known, address))
+            task.add_done_callback(partial(self._no_longer_unknown, address))
 
-    def _known(self, address: str, task: asyncio.Task[None]) -> None:
+    def _no_longer_unknown(self, address: str, task: asyncio.Task[None]) -> None:
         """Take down that a connection is known, or over."""
         unknown = self._unknown.get(address, {})
         unknown.pop(task, None)
@@ -215,10 +215,10 @@ class PostgresServer:
         task = asyncio.current_task()
         if task is None:
             raise AssertionError("a connection is served in a task")
-        self._known(address, task)
+        self._no_longer_unknown(address, task)
         conversation = Conversation(wire, session, self._rules)
         number, secret = self._number(), secrets.token_bytes(4)
-        self._conversations[number] = _Known(secret, conversation, task)
+        self._conversations[number] = _LoggedIn(secret, conversation, task)
         try:
             wire.send(
                 messages.AuthenticationOk(),
@@ -238,9 +238,9 @@ class PostgresServer:
             return None
         if not isinstance(beginning, messages.StartupMessage):
             raise Malformed("expected the start of a session")
-        unknown = [name for name in beginning.params if name.startswith(_OPTION)]
-        if beginning.protocol_version != NEWEST_VERSION or unknown:
-            wire.send(messages.NegotiateProtocolVersion(NEWEST_VERSION, unknown))
+        unknown_options = [name for name in beginning.params if name.startswith(_OPTION)]
+        if beginning.protocol_version != NEWEST_VERSION or unknown_options:
+            wire.send(messages.NegotiateProtocolVersion(NEWEST_VERSION, unknown_options))
         if len(self._connections) > self._rules.connections:
             raise PostgresError(errors.TOO_MANY_CONNECTIONS, "too many connections")
         user, database = beginning.params.get("user", ""), beginning.params.get("database", "")

@@ -217,6 +217,7 @@ class Session:
         return Answer(command="START TRANSACTION" if text.first == "START" else "BEGIN")
 
     def _end(self, text: Text) -> Answer:
+        # ROLLBACK TO SAVEPOINT ends no transaction.
         if any(each.said == "TO" for each in text.words[1:]):
             self.status = TransactionStatus.IN_TRANSACTION
             return Answer(command="ROLLBACK")

@@ -31,7 +31,7 @@ _REPORTED = {
     "application_name": "",
 }
 _NAMES = {name.casefold(): name for name in _REPORTED}
-# They are what they are.
+# SET accepts these and changes nothing.
 _FIXED = {*_NAMES, "transaction_isolation", "transaction_read_only", "max_identifier_length"} - {
     "application_name"
 }
