@@ -273,7 +273,7 @@ def test_exceptions_of_another_type_are_not_taken_for_none(value: object) -> Non
 def test_an_unknown_field_is_refused_by_its_name(field: str, shown: str, value: object) -> None:
     """A later Pinot may say by it that rows were left out; its value is not repeated."""
     with pytest.raises(
-        EngineRefused, match=f"unknown field {shown}, .* with Pinot 0.11.0 and 1.0 to 1.5.1"
+        EngineRefused, match=f"unknown field {shown}, .* of Pinot 0.11.0 and 1.0 to 1.5.1"
     ) as raised:
         judge(ANSWER | {field: value}, QUERY, "1")
     assert "secret" not in str(raised.value)
