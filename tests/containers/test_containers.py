@@ -31,13 +31,22 @@ print(json.dumps({"user": os.getuid(), "writable": writable, "found": found, "mo
 _ASK_CATALOGUE = """
 import asyncio
 from pygwire.messages import Bind
-from gris_gateway.faces.postgres.catalogue import catalogue_of
+from gris_gateway.faces.postgres.catalogue import Catalogue
 from gris_gateway.faces.postgres.catalogue_process import programs
+from gris_gateway.faces.postgres.errors import PostgresError
+async def listed(catalogue):
+    while True:
+        try:
+            return await catalogue.listing(())
+        except PostgresError:
+            await asyncio.sleep(0.2)
 async def main():
-    async with catalogue_of(programs()) as catalogue:
-        listed = await catalogue.listing(())
-        for sql in ("SHOW TIME ZONE", "SELECT 'PL/pgSQL' FROM pg_language WHERE lanname = 'plpgsql'"):
-            print(*(await listed.ask(sql, [], Bind())).rows[0].columns)
+    catalogue = Catalogue(programs())
+    catalogue.start()
+    tables = await asyncio.wait_for(listed(catalogue), 60)
+    for sql in ("SHOW TIME ZONE", "SELECT 'PL/pgSQL' FROM pg_language WHERE lanname = 'plpgsql'"):
+        print(*(await tables.ask(sql, [], Bind())).rows[0].columns)
+    await catalogue.close()
 asyncio.run(main())
 """
 _OF_GATEWAY = ["pinot_connector", "gris_gateway"]

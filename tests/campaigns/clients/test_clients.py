@@ -55,7 +55,7 @@ def test_only_what_was_expected_is_a_yes() -> None:
 def test_curl_psql_and_what_go_sends_get_what_every_request_gets_over_tls(tmp_path: Path) -> None:
     """For whatever else is missing a line says how it comes."""
     every = list(clients(tmp_path))
-    assert [each.partition(":")[0] for each in every if isinstance(each, str) and "make" in each] == [
+    assert [each.partition(":")[0] for each in every if isinstance(each, str) and "install.sh" in each] == [
         "pinotdb, psycopg, psycopg2, asyncpg",
         "pinot-jdbc-client, pinot-java-client, pgjdbc",
         "pinot-client, pg, postgres.js",
