@@ -85,8 +85,10 @@ class Bounded(Kind[_Mechanism]):
 
     @property
     def grows_with(self) -> str:
-        """The bound with which its threshold grows, of two looks that of the first one."""
-        return bound_in_words(self.stated)
+        """The bounds with which its threshold grows, of two looks those of the first one."""
+        stated = self.stated
+        bound = f"delta_0 = {stated.delta_0}" if stated.names is None else f"delta_1 = {stated.names.delta_1}"
+        return f"{bound} and tau = {self.parameters.tau}" if stated.of_events else bound
 
     @property
     def most_found(self) -> int | None:
@@ -209,11 +211,6 @@ def only_named(looks: TwoLooks) -> Statement:
         f"{first.threshold}, at most {looks.most_names}. {WHAT_HELPS}",
         values=(str(first.threshold), str(looks.most_names)),
     )
-
-
-def bound_in_words(stated: BoundedContributions) -> str:
-    """Return in how many elements a member counts where a threshold decides, as the policy states it."""
-    return f"delta_0 = {stated.delta_0}" if stated.names is None else f"delta_1 = {stated.names.delta_1}"
 
 
 def bound_said(stated: BoundedContributions) -> Fields:

@@ -49,6 +49,7 @@ UNKNOWN = {
     "gumbel": (KINDS["gumbel, unknown"], "tau = 1"),
     "bounded": (Asked(BOUNDED % "", sql=COUNT + CUT), "delta_0 = 2"),
     "two looks": (Asked(LOOKS, sql=COUNT + CUT), "delta_1 = 1"),
+    "values": (KINDS["distinct values, unknown, cut"], "delta_0 = 2 and tau = 2"),
     "sums": (Asked(BOUNDED % SUMS, sql=SUM + CUT, values=AMOUNT), "delta_0 = 2"),
 }
 
