@@ -118,9 +118,10 @@ async def test_no_tool_takes_an_account(gateway: GatewayWorld, form: str) -> Non
             taken = tool.input_schema.get("properties", {})
             assert not {"account", "token", "gateway", "user", "path"} & taken.keys()
             assert tool.input_schema["additionalProperties"] is False
-        failure = await agent.failure_of("ask", {"sql": SQL, "account": "app/acme/somebody"})
-        assert "there is no field account" in failure["message"]
-        own = (await agent.call("budget", account="app/acme/somebody"))["budget"][-1]["account"]
+        for called, sql in (("ask", {"sql": SQL}), ("budget", {})):
+            failure = await agent.failure_of(called, {**sql, "account": "app/acme/somebody"})
+            assert "there is no field account" in failure["message"]
+        own = (await agent.call("budget"))["budget"][-1]["account"]
         assert ["app", "acme", "lister"] == own
 
 
