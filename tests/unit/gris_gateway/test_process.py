@@ -95,7 +95,7 @@ def with_limit(key: str, value: str) -> Callable[[str], str]:
         (with_port("dp", "70000"), "dp.address: expected a port from 0 to 65535"),
         (with_port("budget", "65536"), "budget.address: expected a port"),
         (with_port("dp", "-1"), "dp.address: expected a port"),
-        (with_port("dp", "1,127.0.0.1:70000"), "dp.address: expected a port"),
+        (with_port("dp", "1,127.0.0.1:70000"), "dp.address: expected HOST:PORT"),
         (replaced("client_ca:", "authority:"), "tls.authority"),
         (lambda text: text[: text.index(", client_ca")] + "}" + text[text.index("\ndp:") :], "client_ca"),
         (replaced("algorithms: [ES256]", "algorithms: [HS256]"), "identity.jwt.algorithms.0"),

@@ -14,7 +14,7 @@ import pytest
 
 from pinot_connector import AsyncPrivateClient, PrivateResult
 from pinot_connector.engines.duckdb import DuckDBEngine
-from pinot_connector.errors import ReleaseStoreFailed
+from pinot_connector.errors import ChargedUnanswered, ReleaseStoreFailed
 from pinot_connector.release_store import KeptRelease, MemoryReleaseStore, Payment, ReleaseStore
 from pinot_connector.release_store.postgres import PostgresReleaseStore
 from pinot_connector.release_store.sqlite import SqliteReleaseStore
@@ -162,9 +162,11 @@ async def test_a_hundred_reloads_cost_one_query_and_one_charge(world: World, tmp
     engine.close()
 
 
-@pytest.mark.parametrize("step", ["find", "keep"])
-async def test_a_store_that_fails_refuses_and_nothing_is_charged(
-    world: World, tmp_path: Path, step: str
+@pytest.mark.parametrize(
+    ("step", "error", "spent"), [("find", ReleaseStoreFailed, 0), ("keep", ChargedUnanswered, 1)]
+)
+async def test_a_store_that_fails_refuses_and_is_charged_only_for_what_was_drawn(
+    world: World, tmp_path: Path, step: str, error: type[Exception], spent: int
 ) -> None:
     """To draw again instead would tell whether the rows changed."""
 
@@ -179,11 +181,11 @@ async def test_a_store_that_fails_refuses_and_nothing_is_charged(
     data, account = tmp_path / "growing.parquet", new_account()
     write_growing(data, members=1000)
     engine = Counted({"growing": data})
-    with pytest.raises(ReleaseStoreFailed):
+    with pytest.raises(error):
         await asked(world, account, engine, Failing())
     async with gateway_client(world, account, engine, MemoryReleaseStore()) as client:
         level = (await client.remaining())[-1]
-    assert (0, 0) == (level.spent.information, level.reserved.information)
+    assert (spent, 0) == (level.spent.information, level.reserved.information)
     engine.close()
 
 
