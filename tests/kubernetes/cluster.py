@@ -14,7 +14,7 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import yaml
 
@@ -138,30 +138,13 @@ def volume(claim: str, folder: Path) -> dict[str, Any]:
     }
 
 
-class Deployment(Protocol):
-    """A way to have everything in the tests' namespace, whose Secrets are there already."""
-
-    @property
-    def secret(self) -> str | None:
-        """The Secret with what applications show to the services, None if they ask for nothing."""
-
-    @property
-    def shown(self) -> tuple[str, ...]:
-        """The options of the command line that name its files."""
-
-    def install(self, namespace: Namespace, budgets: Path) -> None:
-        """Deploy the example policy, a budget file, and the example gateway; return before they run."""
-
-    def change_policy(self, namespace: Namespace, policy: Path) -> None:
-        """Bring another policy to the services that run."""
-
-    def uninstall(self, namespace: Namespace) -> None:
-        """Remove what `install` has made; the namespace is somebody else's."""
-
-
 @dataclass(frozen=True)
 class Chart:
-    """The chart with the values of one of its examples and some of the tests' own, as docs/chart.md has it."""
+    """The chart with the values of one of its examples and some of the tests' own, as docs/chart.md has it.
+
+    Applications show the services the files of `secret`, if any; `shown` are the options of the command line that name
+    them. The namespace has the chart's other Secrets already.
+    """
 
     folder: Path
     example: Values = TRIAL
@@ -170,7 +153,7 @@ class Chart:
     volumes: Volumes = field(default_factory=lambda: Volumes(RELEASES))
 
     def install(self, namespace: Namespace, budgets: Path) -> None:
-        """Install the chart."""
+        """Install the chart with the example policy and a budget file; return before the pods run."""
         self.volumes.make()
         (self.folder / "budget.yaml").write_text(budgets.read_text())
         self.change_policy(namespace, ROOT / "examples" / "policy.yaml")

@@ -23,7 +23,6 @@ from tests.kubernetes.cluster import (
     FOLDER,
     NAMESPACE,
     Chart,
-    Deployment,
     Namespace,
     kubectl,
     pod,
@@ -52,16 +51,8 @@ KNOWN: dict[str, type[Chart]] = {
 }
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Try nothing again: on the same cluster a second try begins where the first ended, and hides what it found."""
-    for item in items:
-        if item.path.parent == Path(__file__).parent:
-            item.own_markers[:] = [each for each in item.own_markers if each.name != "flaky"]
-
-
 @pytest.fixture(scope="session")
-def deployment(tmp_path_factory: pytest.TempPathFactory) -> Deployment:
+def deployment(tmp_path_factory: pytest.TempPathFactory) -> Chart:
     """Return how everything is deployed."""
     chosen = os.environ.get(CHOSEN, "trial")
     if chosen not in KNOWN:
@@ -71,7 +62,7 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Deployment:
 
 @pytest.fixture(scope="session")
 @needs("kubernetes")
-def gris(deployment: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Namespace]:
+def gris(deployment: Chart, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Namespace]:
     """Deploy everything as docs/deploying.md or docs/chart.md says, and delete it in the end."""
     folder = tmp_path_factory.mktemp("gris")
     prepare(folder)
@@ -99,7 +90,7 @@ def gris(deployment: Deployment, tmp_path_factory: pytest.TempPathFactory) -> It
 
 
 @pytest.fixture(scope="session")
-def application(gris: Namespace, deployment: Deployment) -> str:
+def application(gris: Namespace, deployment: Chart) -> str:
     """Start a pod that is an application and waits for what is asked of it; return its name."""
     return _waiting_pod(gris, "application", "application", secret=deployment.secret)
 

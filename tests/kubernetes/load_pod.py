@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.kubernetes.cluster import CONFIGURATION, Deployment, Namespace, pod
+from tests.kubernetes.cluster import CONFIGURATION, Chart, Namespace, pod
 
 DATA = "/opt/gris/lib/examples/cofacts/feedback.parquet"
 STOP = "import os, signal; os.kill(1, signal.SIGTERM)"
@@ -47,7 +47,7 @@ class LoadPod:
 
 
 @contextmanager
-def load_pod(gris: Namespace, deployment: Deployment, *ledgers: str) -> Iterator[LoadPod]:
+def load_pod(gris: Namespace, deployment: Chart, *ledgers: str) -> Iterator[LoadPod]:
     """Have questions asked in a pod; in the end it has compared what it was charged with the ledger.
 
     `ledgers` are regions of one budget, whose accounts are spread over them; without one the single ledger is asked.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kubernetes.cluster import Deployment, Namespace
+from tests.kubernetes.cluster import Chart, Namespace
 from tests.kubernetes.loading import PINOT, loaded
 
 SERVICES = ("--dp", "dns:///dp-service:50051", "--budget", "dns:///budget-service:50052")
@@ -17,7 +17,7 @@ CHANGED_SECONDS = 180
 
 
 def test_an_application_asks_a_private_question_of_pinot(
-    gris: Namespace, deployment: Deployment, application: str
+    gris: Namespace, deployment: Chart, application: str
 ) -> None:
     """The data are loaded into Pinot, ten articles are ranked and paid for, and asking again is free."""
     loaded(gris, application)
@@ -48,7 +48,7 @@ def test_an_application_asks_a_private_question_of_pinot(
 
 
 def test_a_changed_policy_reaches_every_pod(
-    gris: Namespace, deployment: Deployment, application: str, policy_file: Path
+    gris: Namespace, deployment: Chart, application: str, policy_file: Path
 ) -> None:
     """A column that the new policy no longer lists is gone from each replica's catalogue, without a restart."""
     if deployment.secret is not None:

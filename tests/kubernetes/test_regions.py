@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.kubernetes.cluster import Deployment, KubectlError, Namespace
+from tests.kubernetes.cluster import Chart, KubectlError, Namespace
 from tests.kubernetes.database import NAME as DATABASE
 from tests.kubernetes.ledger_sums import of_home, of_region
 from tests.kubernetes.load_pod import load_pod
@@ -21,7 +21,7 @@ QUESTIONS = 6
 BACK_SECONDS = 120
 
 
-def asked(gris: Namespace, deployment: Deployment, application: str, region: str, k: int) -> int:
+def asked(gris: Namespace, deployment: Chart, application: str, region: str, k: int) -> int:
     """Have an application ask in a region for the `k` first articles; return what it was charged."""
     words = ("--dp", "dns:///dp-service:50051", "--budget", f"dns:///region-{region}:50052")
     question = (
@@ -41,7 +41,7 @@ def asked(gris: Namespace, deployment: Deployment, application: str, region: str
     return charged
 
 
-def spent(gris: Namespace, deployment: Deployment, application: str) -> int:
+def spent(gris: Namespace, deployment: Chart, application: str) -> int:
     """Return what the home knows that the account has spent."""
     words = ("--budget", "dns:///budget-service:50052", "--account", ACCOUNT, "--json")
     said = gris.python(application, "-m", "gris_cli", *deployment.shown, "budget", "show", *words)
@@ -62,7 +62,7 @@ def home_away(gris: Namespace) -> Iterator[None]:
 
 
 def test_a_region_goes_on_without_its_home_up_to_what_it_holds(
-    gris: Namespace, deployment: Deployment, application: str
+    gris: Namespace, deployment: Chart, application: str
 ) -> None:
     """It grants its share and then refuses, answers again for nothing, and in the end the home has every charge."""
     gris.rolled_out(*(f"region-{each}" for each in REGIONS))
@@ -104,7 +104,7 @@ def kill(gris: Namespace, *names: str) -> None:
 
 
 def test_the_ledgers_of_regions_and_home_agree_after_kills_and_restarts(
-    gris: Namespace, deployment: Deployment
+    gris: Namespace, deployment: Chart
 ) -> None:
     """While its home is replaced, and killed, no region fails; what a killed region has charged reaches the home.
 

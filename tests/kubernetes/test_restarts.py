@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kubernetes.cluster import Deployment, Namespace
+from tests.kubernetes.cluster import Chart, Namespace
 from tests.kubernetes.load_pod import load_pod
 
 SERVICES = ("dp-service", "budget-service")
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_a_killed_pod_loses_no_budget(gris: Namespace, deployment: Deployment, name: str) -> None:
+def test_a_killed_pod_loses_no_budget(gris: Namespace, deployment: Chart, name: str) -> None:
     """Every answer is charged once, and nothing else is; questions go on at the other pod."""
     with load_pod(gris, deployment) as running:
         victim = gris.pods(name)[0]["metadata"]["name"]
@@ -21,7 +21,7 @@ def test_a_killed_pod_loses_no_budget(gris: Namespace, deployment: Deployment, n
     assert running.reported["charged_calls"] - running.reported["unknown"] <= running.reported["answered"]
 
 
-def test_a_rolling_restart_loses_no_question(gris: Namespace, deployment: Deployment) -> None:
+def test_a_rolling_restart_loses_no_question(gris: Namespace, deployment: Chart) -> None:
     """Both services are replaced pod by pod: every question is answered, and the ledger counts exactly the answers."""
     before = {each["metadata"]["name"] for name in SERVICES for each in gris.pods(name)}
     with load_pod(gris, deployment) as running:
