@@ -177,11 +177,13 @@ async def test_who_leaves_while_the_question_waits_has_paid_nothing(
     assert 0 == await settled(gateway, name)
 
 
-async def test_who_leaves_at_any_moment_and_comes_back_pays_once(gateway: GatewayWorld, port: Port) -> None:
-    """By whichever port they come back: a charge that was made is of the answer that they get then."""
+async def test_who_leaves_at_any_moment_and_comes_back_pays_for_each_draw(
+    gateway: GatewayWorld, port: Port
+) -> None:
+    """By whichever port they come back: who leaves has paid nothing or one price, for an answer or for none."""
     name = new_name()
     token = token_of(gateway, name)
-    price = 0
+    spent = 0
     for year, seconds in enumerate((0, 0.01, 0.02, 0.04, 0.06, 0.1), 2000):
         sql = TOP.format(year)
         asking = asyncio.ensure_future(port.ask(gateway, sql, token))
@@ -190,8 +192,15 @@ async def test_who_leaves_at_any_moment_and_comes_back_pays_once(gateway: Gatewa
         with suppress(asyncio.CancelledError):
             await asking
         async with client_of(gateway, gateway.analyst(name)) as client:
-            price += (await client.sql(sql)).cost.information
-    assert price == await settled(gateway, name) > 0
+            result = await client.sql(sql)
+            price = (await client.explain(sql)).worst_case_cost.information
+        before, spent = spent, await settled(gateway, name)
+        of_return = result.charged.information
+        of_leaving = spent - before - of_return
+        # Who leaves before noise is drawn pays nothing; who comes back pays unless the answer was kept and charged.
+        assert (of_leaving, of_return) in {(0, price), (price, 0), (price, price)}
+        assert 0 == (await port.ask(gateway, sql, token)).charged
+    assert spent == await settled(gateway, name) > 0
 
 
 async def test_a_budget_that_is_spent_at_one_port_is_spent_at_all(gateway: GatewayWorld, port: Port) -> None:

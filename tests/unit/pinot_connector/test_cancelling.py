@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from pinot_connector import PrivateResult, structured_question
+from pinot_connector import AsyncPrivateClient, PrivateResult, structured_question
 from pinot_connector.engines.base import EngineAnswer
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.release_store import KeptRelease, MemoryReleaseStore
@@ -17,6 +17,12 @@ from tests.support.clients import Corrupting, asking_client, blocking_client_of,
 from tests.support.interrupting import interruptible
 from tests.support.relay import relayed
 from tests.support.world import World, new_account
+
+
+async def spent_and_held(client: AsyncPrivateClient) -> tuple[int, int, int]:
+    """Return the information and the calls that the account itself has spent, and the information that is held."""
+    (*_, level) = await client.remaining()
+    return level.spent.information, level.spent.calls, level.reserved.information
 
 
 @pytest.mark.parametrize("timestamp", ["translated", "reserved", "asked"])
@@ -81,6 +87,27 @@ async def test_a_charge_that_has_begun_is_finished_and_its_result_handed_over(
             (*_, level) = await client.remaining()
             assert (level.spent.information, level.reserved.information) == (result.charged.information, 0)
         assert "ReleaseReservation" not in relay.methods
+
+
+async def test_a_caller_who_leaves_while_noise_is_drawn_pays_in_full_and_again_for_an_answer(
+    world: World, engine: DuckDBEngine
+) -> None:
+    """The ledger records no answer for the first charge; what the second one has paid for is free."""
+    question = structured_question("feedback", "article_id", k=5)
+    async with relayed(world) as relay:
+        relay.delays["AddNoiseUnary"] = 20
+        async with asking_client(world, engine, dp=relay.address) as client:
+            asking = asyncio.ensure_future(client.ask(question))
+            await relay.called("AddNoiseUnary")
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+            price = (await client.explain(question)).worst_case_cost.information
+            assert await spent_and_held(client) == (price, 1, 0)
+            relay.delays.clear()
+            charged = [(await client.ask(question)).charged.information for _ in range(2)]
+            assert charged == [price, 0]
+            assert await spent_and_held(client) == (2 * price, 2, 0)
 
 
 class _SlowlyKeeping(MemoryReleaseStore):
