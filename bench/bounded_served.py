@@ -153,14 +153,14 @@ def _ways(asked: Asked) -> Iterator[Way]:
     for units in asked.units:
         stated = f"bound: in_query, units: {units}, min_count: {MIN_COUNT}"
         match asked.bounds:
-            case (delta_0,):
-                yield Way(f"one look, Delta_0 = {delta_0}", f"{{{stated}, delta_0: {delta_0}}}")
+            case (typical,):
+                yield Way(f"one look, Delta = {typical}", f"{{{stated}, typical: {typical}}}")
             case (delta_1, delta_2):
                 share = asked.names_share
-                names = f"{{delta_1: {delta_1}, share: {share}, max_names: {MOST_NAMES}}}"
+                names = f"{{typical: {delta_1}, share: {share}, max_names: {MOST_NAMES}}}"
                 yield Way(
                     f"two looks, {delta_1} and {delta_2}, {float(share):.0%} for names",
-                    f"{{{stated}, delta_0: {delta_2}, names: {names}}}",
+                    f"{{{stated}, typical: {delta_2}, names: {names}}}",
                 )
 
 
@@ -260,7 +260,7 @@ def _shift_row(size: int, path: Path, runs: int) -> None:
     counts = _true_counts(data)
     domain = ", ".join(sorted(map(str, counts)))
     columns = f"      member: {{type: int64}}\n      element: {{type: string, group_by: true, domain: [{domain}]}}\n"
-    block = f"{{bound: in_query, delta_0: {size}, units: {SHIFT_UNITS}"
+    block = f"{{bound: in_query, typical: {size}, units: {SHIFT_UNITS}"
     blocks = {"plain": f"{block}}}", "shifted": f"{block}, shift: true}}"}
     policy = HEADER + "".join(_entry(name, "member", each, columns) for name, each in blocks.items())
     promised, measured = {}, {}

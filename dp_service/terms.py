@@ -38,7 +38,7 @@ class CountNoise(StrEnum):
 
 
 class BoundedBy(StrEnum):
-    """Why a member counts in at most Delta_0 elements, by its name in a policy.
+    """Why a member counts in at most Delta elements, by its name in a policy.
 
     IN_QUERY: the query itself counts no more of them. PREPARED: the table is a copy that `gris bound` made. ASSUMED:
     the policy's author promises it; nothing checks it, and if it is false the guarantee is.

@@ -86,7 +86,7 @@ def _format_contributions(contributions: CatalogContributions) -> str:
         ""
         if names is None
         else f"; over columns of unknown values a first look names at most {names.max_names} elements, for "
-        f"{names.units} of these units, with a member in at most {names.delta_1}"
+        f"{names.units} of these units, with a member in at most {names.typical}"
     )
     shift = (
         "; counts of small known domains are released relative to their total"
@@ -187,7 +187,7 @@ _BECAUSE = {
 
 def _bounded(contributions: CatalogContributions) -> str:
     """Return in how many elements a member counts, of a question whose range decides how many periods there are."""
-    reach = f"at most {formats.counted(contributions.delta_0, 'element')}"
+    reach = f"at most {formats.counted(contributions.typical, 'element')}"
     if contributions.names is not None:
         reach += " of those that a first look names"
     if contributions.periods is None:

@@ -142,10 +142,10 @@ class ColumnEntry:
 class CatalogNames:
     """The first of two looks: it takes `units` of the information units, and names at most `max_names` elements.
 
-    A member counts in at most `delta_1` elements in it, in each period.
+    A member counts in at most `typical` elements in it, in each period.
     """
 
-    delta_1: int
+    typical: int
     units: Fraction
     max_names: int
 
@@ -154,7 +154,7 @@ class CatalogNames:
 class CatalogContributions:
     """How the contributions of a table's members are bounded, whatever is asked.
 
-    A member counts in at most `delta_0` elements in each of so many `periods`, None: the question's range decides how
+    A member counts in at most `typical` elements in each of so many `periods`, None: the question's range decides how
     many. A question costs `units` information units, and one that says how exact it has to be `least_units` to
     `most_units`. `min_count` is the smallest count that is considered over an unknown domain. `names` is the first of
     two looks, None if there is one. `may_shift`: questions by small known domains can be answered relative to their
@@ -163,7 +163,7 @@ class CatalogContributions:
     """
 
     bounded_by: BoundedBy
-    delta_0: int
+    typical: int
     periods: int | None
     units: int
     least_units: int

@@ -69,14 +69,14 @@ class BoundedBy(Enum):
 
 @dataclass(frozen=True)
 class Contributions:
-    """How the contributions of members are bounded: a member counts in at most `delta_0` elements in each of `periods`.
+    """How the contributions of members are bounded: a member counts in at most `typical` elements in each of `periods`.
 
-    Counts and intervals are of bounded contributions. Of two looks, `delta_0` is that of the second, within its
+    Counts and intervals are of bounded contributions. Of two looks, `typical` is that of the second, within its
     elements.
     """
 
     bounded_by: BoundedBy
-    delta_0: int
+    typical: int
     periods: int
 
 
@@ -84,11 +84,11 @@ class Contributions:
 class NamesLook:
     """The first of two looks, which names the elements that the second one counts.
 
-    A member counts in at most `delta_1` elements in it, in each period. It takes `units` of the information units, and
+    A member counts in at most `typical` elements in it, in each period. It takes `units` of the information units, and
     names at most `max_names` elements: those above `threshold` in it, of which each counts at least `min_count`.
     """
 
-    delta_1: int
+    typical: int
     units: Fraction
     max_names: int
     min_count: int

@@ -168,8 +168,8 @@ def one_shot_noise(_options: Options) -> Iterator[Sheet]:
 
 def domains(options: Options) -> Iterator[Sheet]:
     """S4, tables 2 to 5 and figures 6 and 7: how many elements each method releases."""
-    delta, delta_0, rhos = Fraction(1, 10**5), 100, [Fraction(1, 100), Fraction(1, 10), Fraction(1)]
-    asked = grid_of(list(Method), rhos, delta, delta_0, range(1, 6))
+    delta, typical, rhos = Fraction(1, 10**5), 100, [Fraction(1, 100), Fraction(1, 10), Fraction(1)]
+    asked = grid_of(list(Method), rhos, delta, typical, range(1, 6))
     for name, source in (
         ("words of Ubuntu IRC", Source(WORDS, "member_id", "word")),
         (

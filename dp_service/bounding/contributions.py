@@ -47,22 +47,22 @@ class Contributions:
         """How many elements each member holds, shape (members,)."""
         return np.diff(self.offsets)
 
-    def bounded(self, delta_0: int, removed: NDArray[np.bool_] | None = None) -> Contributions:
-        """Return what is left when the `removed` elements are gone and every member keeps its first `delta_0`.
+    def bounded(self, typical: int, removed: NDArray[np.bool_] | None = None) -> Contributions:
+        """Return what is left when the `removed` elements are gone and every member keeps its first `typical`.
 
         `removed` has shape (element_count,).
 
         Raises:
-            ValueError: `delta_0` is not positive.
+            ValueError: `typical` is not positive.
         """
-        if delta_0 < 1:
-            raise ValueError(f"delta_0 must be at least 1, got {delta_0}")
-        if removed is None and (not self.sizes.size or self.sizes.max() <= delta_0):
+        if typical < 1:
+            raise ValueError(f"typical must be at least 1, got {typical}")
+        if removed is None and (not self.sizes.size or self.sizes.max() <= typical):
             return self
         left = np.ones(self.elements.size, dtype=np.bool_) if removed is None else ~removed[self.elements]
         # How many pairs are left before each pair, over all members and then of its own member.
         before = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(left)))
         rank = before[:-1] - np.repeat(before[self.offsets[:-1]], self.sizes)
-        left &= rank < delta_0
+        left &= rank < typical
         kept_before = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(left)))
         return Contributions(kept_before[self.offsets], self.elements[left], self.element_count)

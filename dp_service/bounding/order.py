@@ -54,8 +54,8 @@ def order_hash(salt: bytes, member: str, *element: str) -> bytes:
     return hashlib.sha256(length_prefixed(salt, *texts)).digest()
 
 
-def kept(salt: bytes, member: str, elements: Iterable[Text], delta_0: int) -> list[Text]:
-    """Return the at most `delta_0` distinct elements that count, in the order in which they are kept.
+def kept(salt: bytes, member: str, elements: Iterable[Text], typical: int) -> list[Text]:
+    """Return the at most `typical` distinct elements that count, in the order in which they are kept.
 
     An element is a text, or a tuple of texts, one for each column. This is the reference for the engines: ascending
     by `order_hash`, ties by element in code-point order.
@@ -65,4 +65,4 @@ def kept(salt: bytes, member: str, elements: Iterable[Text], delta_0: int) -> li
         values = (element,) if isinstance(element, str) else element
         return order_hash(salt, member, *values), element
 
-    return sorted(set(elements), key=place)[:delta_0]
+    return sorted(set(elements), key=place)[:typical]

@@ -13,18 +13,18 @@ class NamesLook:
     """The first of two looks: it finds the elements that the second one counts.
 
     Attributes:
-        delta_1: In how many elements a member counts at most in this look, in each period.
+        typical: In how many elements a member counts at most in this look, in each period.
         units: u_1, how many of the release's information units this look takes; the second one takes the rest.
         most_names: M, how many elements are kept at most, by their noisy rank.
     """
 
-    delta_1: int
+    typical: int
     units: Fraction
     most_names: int
 
     def specified(self) -> list[tuple[str, object]]:
         """Return the names and values that enter the release specification, in their order."""
-        return [("delta_1", self.delta_1), ("names_units", self.units), ("most_names", self.most_names)]
+        return [("names_typical", self.typical), ("names_units", self.units), ("most_names", self.most_names)]
 
 
 @dataclass(frozen=True)
@@ -33,19 +33,19 @@ class BoundedContributions:
 
     Attributes:
         bounded_by: Why no member counts in more elements.
-        delta_0: In how many elements a member counts at most, in each period.
+        typical: In how many elements a member counts at most, in each period.
         periods: In how many periods of its own a question's data were bounded.
         of_events: Whether rows or values of a column are counted, and not members.
         units: How many information units the release costs.
         min_count: The smallest count that is considered; None over a known domain. Of two looks, it is the first one's.
         salt: The public salt by which the query chooses a member's elements, hexadecimal; empty if no query does.
-        names: The first of two looks; `delta_0` is then that of the second, within the names. None: there is one look.
+        names: The first of two looks; `typical` is then that of the second, within the names. None: there is one look.
         shifted: Whether counts of a known domain are released relative to their total.
         values_of: The column whose distinct values are counted; empty: members or rows are.
     """
 
     bounded_by: BoundedBy
-    delta_0: int
+    typical: int
     periods: int
     of_events: bool
     units: int
@@ -59,7 +59,7 @@ class BoundedContributions:
         """Return the names and values that enter the release specification, in their order."""
         return [
             ("bounded_by", self.bounded_by.name),
-            ("delta_0", self.delta_0),
+            ("typical", self.typical),
             ("periods", self.periods),
             ("of_events", self.of_events),
             ("units", self.units),

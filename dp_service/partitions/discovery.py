@@ -82,7 +82,7 @@ def discover(
     left_out = np.zeros(contributions.element_count, dtype=np.bool_)
     released = []
     for turn in rounds(parameters, grids):
-        names, left = _one_round(contributions.bounded(turn.delta_0, left_out), turn, noise)
+        names, left = _one_round(contributions.bounded(turn.typical, left_out), turn, noise)
         released.append(names)
         left_out[left] = True
     return Discovery(tuple(released))

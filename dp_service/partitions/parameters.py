@@ -9,7 +9,7 @@ from fractions import Fraction
 LARGEST_RHO = 100
 LEAST_RHO = Fraction(1, 10**6)
 LEAST_DELTA = Fraction(1, 10**18)
-LARGEST_DELTA_0 = 10_000
+LARGEST_TYPICAL = 10_000
 MOST_ROUNDS = 10
 
 
@@ -33,25 +33,25 @@ class Method(StrEnum):
 class Parameters:
     """A method, the guarantee of the publication, and how many elements of a member count.
 
-    The publication is `delta`-approximate `rho`-zCDP for adding or removing one member. `delta_0` is how many elements
+    The publication is `delta`-approximate `rho`-zCDP for adding or removing one member. `typical` is how many elements
     a member may have in each round, and `iterations` how many rounds SIPS has; the other methods do not use it.
 
     Raises:
-        ValueError: Unless 10^-6 <= rho <= 100, 10^-18 <= delta <= 1/2, 1 <= delta_0 <= 10,000 and
+        ValueError: Unless 10^-6 <= rho <= 100, 10^-18 <= delta <= 1/2, 1 <= typical <= 10,000 and
             1 <= iterations <= 10; the message names the field.
     """
 
     method: Method
     rho: Fraction
     delta: Fraction
-    delta_0: int = 100
+    typical: int = 100
     iterations: int = 3
 
     def __post_init__(self) -> None:
         _require("rho", LEAST_RHO <= self.rho <= LARGEST_RHO, f"from 10^-6 to {LARGEST_RHO}", self.rho)
         _require("delta", LEAST_DELTA <= self.delta <= Fraction(1, 2), "from 10^-18 to 1/2", self.delta)
         _require(
-            "delta_0", 1 <= self.delta_0 <= LARGEST_DELTA_0, f"from 1 to {LARGEST_DELTA_0}", self.delta_0
+            "typical", 1 <= self.typical <= LARGEST_TYPICAL, f"from 1 to {LARGEST_TYPICAL}", self.typical
         )
         _require(
             "iterations", 1 <= self.iterations <= MOST_ROUNDS, f"from 1 to {MOST_ROUNDS}", self.iterations

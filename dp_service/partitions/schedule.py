@@ -62,7 +62,7 @@ class Round:
     number: int
     rho: Fraction
     delta: Fraction
-    delta_0: int
+    typical: int
     weighting: Weighting
     grid: WeightGrid
     variance: Fraction
@@ -121,20 +121,20 @@ def _round(
 ) -> Round:
     rho, delta = share * parameters.rho, share * parameters.delta
     variance = variance_for(grid.sensitivity**2, rho)
-    threshold = _threshold(weighting, grid, variance, delta, parameters.delta_0)
+    threshold = _threshold(weighting, grid, variance, delta, parameters.typical)
     sigma = math.isqrt(int(variance))
     # Only MAD2R looks at weights below the threshold: what its first round finds light is not carried into the second.
     cuts = (threshold,) if is_last or weighting is Weighting.EQUAL else (sigma, threshold)
     enough = threshold + _BUFFERS[weighting] * sigma
-    return Round(number, rho, delta, parameters.delta_0, weighting, grid, variance, threshold, enough, cuts)
+    return Round(number, rho, delta, parameters.typical, weighting, grid, variance, threshold, enough, cuts)
 
 
 def _threshold(
-    weighting: Weighting, grid: WeightGrid, variance: Fraction, delta: Fraction, delta_0: int
+    weighting: Weighting, grid: WeightGrid, variance: Fraction, delta: Fraction, typical: int
 ) -> int:
     """Return T for the largest weights of a member's novel elements; each weighting's docstring proves that bound."""
     if weighting is Weighting.GREEDY:
-        return threshold_of_sorted(variance, delta, [grid.units, *[0] * (delta_0 - 1)])
+        return threshold_of_sorted(variance, delta, [grid.units, *[0] * (typical - 1)])
     more = 0 if weighting is Weighting.EQUAL else _FLOAT_UNITS
-    weights = [grid.equal_weight(count) + more for count in range(1, delta_0 + 1)]
+    weights = [grid.equal_weight(count) + more for count in range(1, typical + 1)]
     return threshold_of_equals(variance, delta, weights)

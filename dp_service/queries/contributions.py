@@ -45,7 +45,7 @@ class PreparedCopy:
     table: str
     member: str
     elements: tuple[str, ...]
-    delta_0: int
+    typical: int
     period: str
 
 
@@ -55,7 +55,7 @@ def prepared_copy(table: Table) -> PreparedCopy | None:
     if stated is None or stated.bounded_by is not BoundedBy.PREPARED:
         return None
     return PreparedCopy(
-        table.name, table.member, tuple(stated.elements), stated.delta_0, _stated_period(stated, table.time)
+        table.name, table.member, tuple(stated.elements), stated.typical, _stated_period(stated, table.time)
     )
 
 
@@ -90,12 +90,12 @@ def bounded_contributions(
     names = _names_look(stated.names, stated.units, query) if domain is None and stated.names else None
     bound = _bound(stated, query)
     within = bound if domain is None else most_elements(query, domain)
-    delta_0 = min(bound, within if names is None else names.most_names)
+    typical = min(bound, within if names is None else names.most_names)
     of_events = query.measure is not Measure.DISTINCT_MEMBERS
     values_of = query.measure.column.name if isinstance(query.measure, QueryDistinct) else ""
     return BoundedContributions(
         bounded_by=stated.bounded_by,
-        delta_0=delta_0,
+        typical=typical,
         periods=_periods(stated.periods, table.time, query),
         of_events=of_events,
         units=stated.units,
@@ -108,7 +108,7 @@ def bounded_contributions(
         and not values_of
         and not any(each.is_of_member for each in query.dimensions)
         and domain is not None
-        and relative_counts.helps(len(domain), delta_0, tau=tau, of_events=of_events),
+        and relative_counts.helps(len(domain), typical, tau=tau, of_events=of_events),
         values_of=values_of,
     )
 
@@ -117,7 +117,7 @@ def _bound(stated: Contributions, query: CanonicalQuery) -> int:
     """Return in how many elements a member counts; buckets of time by themselves can have a bound of their own."""
     sources = [each.source for each in query.dimensions]
     is_series = len(sources) == 1 and sources[0] is not None and sources[0].has_own_bound
-    of_columns = stated.buckets if is_series and stated.buckets is not None else stated.delta_0
+    of_columns = stated.buckets if is_series and stated.buckets is not None else stated.typical
     return stated_for(of_columns, query)
 
 
@@ -132,7 +132,7 @@ def most_names(names: Names, texts: int) -> int:
 def _names_look(names: Names, units: int, query: CanonicalQuery) -> NamesLook:
     """Return the first look at an unknown domain. Nothing of it depends on k, so any k is the same release."""
     texts = sum(column.type is ColumnType.STRING for column in query.dimensions)
-    return NamesLook(names.delta_1, names.share * units, most_names(names, texts))
+    return NamesLook(names.typical, names.share * units, most_names(names, texts))
 
 
 def _periods(stated: int | Refresh, time: TimeColumn | None, query: CanonicalQuery) -> int:

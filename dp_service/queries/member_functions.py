@@ -23,13 +23,13 @@ def most_elements(query: CanonicalQuery, domain: Sequence[Element]) -> int:
     return len({tuple(element[place] for place in places) for element in domain})
 
 
-def stated_for(delta_0: int, query: CanonicalQuery) -> int:
+def stated_for(typical: int, query: CanonicalQuery) -> int:
     """Return in how many elements the query leaves a member, where in other columns' it leaves so many.
 
     A member counts in all buckets in which it comes back, or in none: were some of them left out by their hashes, what
     is shown would be no part of those who came first.
     """
-    return delta_0 * buckets_of_later(query)
+    return typical * buckets_of_later(query)
 
 
 def buckets_of_later(query: CanonicalQuery) -> int:

@@ -130,11 +130,11 @@ def _of_names(block: Contributions) -> _Found:
         return
     is_in_query = block.bounded_by is BoundedBy.IN_QUERY
     if is_in_query and not block.names.states_bound:
-        yield "names.delta_1", "expected in how many elements a member counts in the first look"
+        yield "names.typical", "expected in how many elements a member counts in the first look"
     if not is_in_query and block.names.states_bound:
         yield (
-            "names.delta_1",
-            "expected this key only with bound: in_query; otherwise both looks have delta_0",
+            "names.typical",
+            "expected this key only with bound: in_query; otherwise both looks have typical",
         )
 
 
@@ -169,12 +169,12 @@ def _of_noise(policy: Policy, table: Table, block: Contributions) -> _Found:
 def _looks(block: Contributions) -> Iterator[tuple[str, int, Fraction]]:
     """Yield the key of each look's bound, the bound, and the look's part of the units."""
     names = block.names
-    yield "delta_0", block.delta_0, Fraction(1) if names is None else 1 - names.share
+    yield "typical", block.typical, Fraction(1) if names is None else 1 - names.share
     if block.buckets is not None:
         # Buckets are a known domain, which is counted in one look.
         yield "buckets", block.buckets, Fraction(1)
     if names is not None:
-        yield "names.delta_1", names.delta_1, names.share
+        yield "names.typical", names.typical, names.share
 
 
 def _variances(table: Table, block: Contributions, bound: int, rho: Fraction) -> Iterator[Fraction]:
@@ -198,7 +198,7 @@ def _check_rest(table: Table, fault: Fault) -> None:
         if column.delta is not None:
             fault(
                 (*path, "columns", column.name, "delta"),
-                "expected none beside contributions: delta_0 says in how many elements a member counts",
+                "expected none beside contributions: typical says in how many elements a member counts",
             )
         if _is_reserved(column.name.casefold()):
             fault(

@@ -118,7 +118,7 @@ def _of_contributions(stated: Contributions, path: KeyPath) -> _Warnings:
     if stated.bounded_by is BoundedBy.ASSUMED:
         yield (
             (*path, "bound"),
-            f"an assumed bound is a promise that nothing checks: no member has more than {stated.delta_0} elements in "
+            f"an assumed bound is a promise that nothing checks: no member has more than {stated.typical} elements in "
             "any question; `gris check --data` counts whether the data keep it, and bound: in_query needs none",
         )
     if stated.bounded_by is BoundedBy.PREPARED:
@@ -151,7 +151,7 @@ def _of_buckets(table: Table, stated: Contributions, path: KeyPath) -> _Warnings
     if table.buckets and stated.bounded_by is BoundedBy.ASSUMED:
         yield (
             path,
-            f"the assumed bound is about these buckets, too: no member counts in more than {stated.delta_0} of them, "
+            f"the assumed bound is about these buckets, too: no member counts in more than {stated.typical} of them, "
             "nor of their combinations with columns, in any range of time; `gris check --data` does not count "
             "that, and bound: in_query needs no promise",
         )

@@ -26,7 +26,7 @@ def faults_of_totals(policy: Policy, table: Table, block: Contributions) -> Iter
     if any(variance > MAX_VARIANCE for variance in _variances(table, block, totals.share, rho)):
         yield (
             "totals.share",
-            "expected another share, a smaller delta_0 or tau, narrower bounds of values, or more units: the noise is "
+            "expected another share, a smaller typical or tau, narrower bounds of values, or more units: the noise is "
             "too large to be drawn",
         )
 
@@ -39,8 +39,8 @@ def _variances(table: Table, block: Contributions, share: Fraction, rho: Fractio
     periods = block.periods if isinstance(block.periods, int) else 1
     weights = sum(column.weight for column in table.values)
     for tau in (1, *(() if table.measures.events is None else (table.measures.events.tau,))):
-        of_total = (periods * block.delta_0 * tau) ** 2, share * rho
-        of_row = periods**2 * block.delta_0 * tau**2, (1 - share) * rho
+        of_total = (periods * block.typical * tau) ** 2, share * rho
+        of_row = periods**2 * block.typical * tau**2, (1 - share) * rho
         for distance, paid in (of_total, of_row):
             yield variance_for(distance, paid)
             for column in table.values if block.sums is not None else ():

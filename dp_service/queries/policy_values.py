@@ -241,12 +241,12 @@ def _of_noise(column: ValueColumn, policy: Policy, table: Table, bounded: Contri
     others = sorted(each.weight for each in table.values if each is not column)
     weights = column.weight + sum(others[-(MAXIMUM_AGGREGATES - 1) :])
     least = counted * (1 - bounded.sums.share) * Fraction(column.weight, weights)
-    in_buckets = bounded.delta_0 if bounded.buckets is None else bounded.buckets
+    in_buckets = bounded.typical if bounded.buckets is None else bounded.buckets
     distance = max(
         _square_width(bounds, tau, bounded) * elements
         for tau in _summed_rows(table)
         for bounds, elements in (
-            (column.bounds, max(bounded.delta_0, in_buckets)),
+            (column.bounds, max(bounded.typical, in_buckets)),
             (column.bounds_in_months, in_buckets),
         )
     )

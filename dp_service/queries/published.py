@@ -28,7 +28,7 @@ class DomainFile(PublishedFile):
 
     type: Annotated[ColumnType, Field(strict=False)]
     method: Text
-    delta_0: Annotated[int, Field(gt=0)]
+    typical: Annotated[int, Field(gt=0)]
     iterations: Annotated[int, Field(gt=0)]
     epsilon: Annotated[float, Field(ge=0)]
     dp_delta: Annotated[float, Field(ge=0, le=1)]

@@ -78,7 +78,7 @@ def releasing_quantiles(
             f"{len(Grid.of(released.grid))} cells each have more",
         )
     bounded = parameters.contributions
-    reach = 1 if bounded is None else min(groups, bounded.periods * bounded.delta_0)
+    reach = 1 if bounded is None else min(groups, bounded.periods * bounded.typical)
     of_all = None if bounded is None else replace(bounded, shifted=False, units=reach * released.units)
     return replace(
         parameters,

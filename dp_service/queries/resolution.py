@@ -235,7 +235,7 @@ def _bounded(parameters: ReleaseParameters, query: CanonicalQuery, table: Table)
     if table.contributions is None:
         return parameters
     bounded = bounded_contributions(table.contributions, table, query, parameters.domain, tau=parameters.tau)
-    reach = bounded.periods * bounded.delta_0
+    reach = bounded.periods * bounded.typical
     domain = parameters.domain
     return replace(
         parameters,

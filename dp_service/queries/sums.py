@@ -105,7 +105,7 @@ def require_drawable(sums: SumsReleased, bounded: BoundedContributions, *, tau: 
         QuestionError: The noise of one would be beyond what is drawn.
     """
     units = bounded.units - (0 if bounded.names is None else bounded.names.units)
-    distance = bounded.delta_0 * bounded.periods * (tau**2 * bounded.periods if bounded.of_events else 1)
+    distance = bounded.typical * bounded.periods * (tau**2 * bounded.periods if bounded.of_events else 1)
     rho = rho_of_units(unit, units)
     for column in sums.columns:
         most = max((column.high - column.low) ** 2 / column.share, 1 / (column.count_share or Fraction(1)))

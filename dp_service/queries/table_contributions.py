@@ -35,23 +35,23 @@ class Names(Stated):
     """The first of two looks at an unknown domain, which names the elements that the second one counts.
 
     Attributes:
-        delta_1: In how many elements a member counts at most in the first look.
+        typical: In how many elements a member counts at most in the first look.
         share: The part of the units that the first look takes, between 0 and 1.
         max_names: How many elements it names at most.
     """
 
-    delta_1: _Bound = _OF_THE_SECOND
+    typical: _Bound = _OF_THE_SECOND
     share: Share
     max_names: Annotated[int, Field(gt=0, le=MAXIMUM_NAMES)]
 
     @property
     def states_bound(self) -> bool:
         """Whether the policy bounds the first look apart from the second."""
-        return "delta_1" in self.model_fields_set
+        return "typical" in self.model_fields_set
 
     def bounded_by(self, delta: int) -> Self:
         """Return the look with a bound, which is not taken for one that the policy states."""
-        return self.model_construct(self.model_fields_set, **{**dict(self), "delta_1": delta})
+        return self.model_construct(self.model_fields_set, **{**dict(self), "typical": delta})
 
 
 class ExpectedCount(Stated):
@@ -110,7 +110,7 @@ class Contributions(Stated):
 
     Attributes:
         bounded_by: Why a member counts in no more elements.
-        delta_0: In how many elements a member counts at most: of a question, or of a period of a prepared copy.
+        typical: In how many elements a member counts at most: of a question, or of a period of a prepared copy.
         units: How many information units a question costs.
         least_units: How many a question costs at least that says how exact it has to be; None: `units`.
         most_units: How many such a question costs at most; None: `units`.
@@ -119,16 +119,16 @@ class Contributions(Stated):
         period: The column of a prepared copy with the periods in each of which members are bounded, or `ONE_PERIOD`.
         number_of_periods: How many periods the data have.
         calendar: Instead, how long a period is. A question's range then decides how many there are.
-        names: The first of two looks; `delta_0` then bounds the second, within the names. None: there is one look.
+        names: The first of two looks; `typical` then bounds the second, within the names. None: there is one look.
         shift: Whether counts of small known domains are released relative to their total, where that helps.
         expected: What is expected of counts, for each column of which something is.
         sums: What sums rest on; None: there are none.
-        buckets: In how many buckets of time a member counts at most, in questions by them alone; None: `delta_0`.
+        buckets: In how many buckets of time a member counts at most, in questions by them alone; None: `typical`.
         totals: What totals rest on; None: there are none.
     """
 
     bounded_by: Annotated[BoundedBy, Field(strict=False, alias="bound")]
-    delta_0: _Bound
+    typical: _Bound
     units: _Units
     least_units: _Units | None = None
     most_units: _Units | None = None
@@ -161,4 +161,4 @@ class Contributions(Stated):
         """Where no query bounds members, the first look is bounded as the second is."""
         if names is None or names.states_bound:
             return names
-        return names.bounded_by(info.data.get("delta_0", 0))
+        return names.bounded_by(info.data.get("typical", 0))

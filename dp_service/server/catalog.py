@@ -238,7 +238,7 @@ def _value_column(column: ValueColumn, *, sums_rows: bool) -> dp_pb2.CatalogValu
 def _contributions(stated: Contributions) -> dp_pb2.CatalogContributions:
     return dp_pb2.CatalogContributions(
         bounded_by=BOUNDED_BY[stated.bounded_by],
-        delta_0=stated.delta_0,
+        typical=stated.typical,
         periods=stated.periods if isinstance(stated.periods, int) else 0,
         units=stated.units,
         min_count=stated.min_count,
@@ -253,7 +253,7 @@ def _contributions(stated: Contributions) -> dp_pb2.CatalogContributions:
 
 def _names(stated: Names, units: int) -> dp_pb2.CatalogNames:
     return dp_pb2.CatalogNames(
-        delta_1=stated.delta_1, units=str(stated.share * units), max_names=most_names(stated, texts=1)
+        typical=stated.typical, units=str(stated.share * units), max_names=most_names(stated, texts=1)
     )
 
 

@@ -197,7 +197,7 @@ def bounded_copy(copy: PreparedCopy | None) -> dp_pb2.BoundedCopy | None:
         table=copy.table,
         member=copy.member,
         elements=copy.elements,
-        delta_0=copy.delta_0,
+        typical=copy.typical,
         period=copy.period,
     )
 

@@ -20,16 +20,16 @@ TRUE_COUNTS = "These are true counts: for the owner of the data, never for analy
 def make_bounded(source: SourceFlags, copy: BoundedFlags, engine: EngineFlags, *, as_json: bool) -> None:
     """Make a bounded copy, and print what was done."""
     columns, url = source.columns(), engine.url()
-    asked = BoundedCopyRequest(source.table, columns, copy.delta_0, copy.drop_nulls, engine.memory)
+    asked = BoundedCopyRequest(source.table, columns, copy.typical, copy.drop_nulls, engine.memory)
     with named_by("--input"):
         made = _made(source.source, copy.out, asked, url)
     if as_json:
-        print_json({"written": copy.out, "delta_0": asked.delta_0, **to_json(made)})
+        print_json({"written": copy.out, "typical": asked.typical, **to_json(made)})
         return
     say("written", copy.out)
     say("rows", f"{made.rows_kept} of {made.rows}; {made.rows_without_values} without a value")
     say("pairs", f"{made.pairs_kept} of {made.pairs} ({_percent(made.pairs_kept, made.pairs)})")
-    say("members", f"{made.members}, of whom {made.members_bounded} had more than {asked.delta_0} elements")
+    say("members", f"{made.members}, of whom {made.members_bounded} had more than {asked.typical} elements")
     say("", TRUE_COUNTS)
 
 

@@ -14,7 +14,7 @@ from gris_cli.flags import DEFAULT_SPARK, SparkFlag
 if TYPE_CHECKING:
     from gris_cli.data.bound.source import Columns
 
-LARGEST_DELTA_0 = 10**6
+LARGEST_TYPICAL = 10**6
 MEMORY = "2GB"
 
 
@@ -76,11 +76,11 @@ class SourceFlags:
 class BoundedFlags:
     """The bounded copy."""
 
-    delta_0: int = required(
+    typical: int = required(
         "How many elements of a member are kept in each period.",
-        "--delta0",
+        "--typical",
         min=1,
-        max=LARGEST_DELTA_0,
+        max=LARGEST_TYPICAL,
         metavar="NUMBER",
     )
     out: str = required(

@@ -13,13 +13,13 @@ from gris_cli.inputs import number
 if TYPE_CHECKING:
     from dp_service.partitions import Method
 
-DELTA_0 = 100
+TYPICAL = 100
 ITERATIONS = 3
 
 MemberFlag = Annotated[str, typer.Option(help="The column of members.")]
-Delta0Flag = Annotated[
+TypicalFlag = Annotated[
     int,
-    typer.Option("--delta-0", metavar="NUMBER", help="How many elements of a member count in each round."),
+    typer.Option("--typical", metavar="NUMBER", help="How many elements of a member count in each round."),
 ]
 
 

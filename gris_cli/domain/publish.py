@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from gris_cli.domain.flags import (
-    DELTA_0,
     ITERATIONS,
-    Delta0Flag,
+    TYPICAL,
     MemberFlag,
     RowsFlags,
+    TypicalFlag,
     delta_flag,
     method_of,
 )
@@ -69,14 +69,14 @@ class MethodFlags:
     method: str = flag("sips", "gaussian, sips, dpsu, gw, mad or mad2r.")
     rho: Annotated[Fraction, number("The price in zCDP.", default="0.1")] = RHO
     delta: Annotated[Fraction, delta_flag("1e-9")] = DELTA
-    delta_0: Delta0Flag = DELTA_0
+    typical: TypicalFlag = TYPICAL
     iterations: int = flag(ITERATIONS, "The number of rounds of sips.")
 
     def parameters(self) -> Parameters:
         """Return the parameters of the method."""
         from dp_service.partitions import Parameters
 
-        return Parameters(method_of(self.method), self.rho, self.delta, self.delta_0, self.iterations)
+        return Parameters(method_of(self.method), self.rho, self.delta, self.typical, self.iterations)
 
 
 @with_flags

@@ -28,7 +28,7 @@ def print_domain(
         return
     say("domain", f"{domain.table}.{domain.column}: {len(domain.elements)} elements ({domain.type})")
     say("data", f"version {domain.data_version}, published {domain.published_at}")
-    say("method", f"{domain.method}, at most {domain.delta_0} elements of a member in each round")
+    say("method", f"{domain.method}, at most {domain.typical} elements of a member in each round")
     say(
         "guarantee",
         f"({upwards(domain.epsilon)}, {domain.dp_delta:.3g})-DP for adding or removing a member",
@@ -69,7 +69,7 @@ def _plain(domain: DomainFile, price: Cost | None, integrity: str, *, lists_elem
         "data_version": domain.data_version,
         "published_at": domain.published_at,
         "method": domain.method,
-        "delta_0": domain.delta_0,
+        "typical": domain.typical,
         "iterations": domain.iterations,
         "rho": str(domain.rho),
         "delta": str(domain.delta),

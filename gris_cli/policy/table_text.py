@@ -53,7 +53,7 @@ def _format_grouping(column: Column, table: Table) -> str:
         domain += f" (looked up by {column.lookup.key.name}, of {formats.counted(len(column.lookup.entries), 'key')})"
     delta = column.delta_within(restricted=True)
     if table.contributions is not None:
-        delta = min(table.contributions.delta_0, len(column.domain or ()) or table.contributions.delta_0)
+        delta = min(table.contributions.typical, len(column.domain or ()) or table.contributions.typical)
     reach = "any number" if delta is None else f"at most {delta}"
     return f"{mechanism}: {domain}, {reach} of a member"
 
@@ -78,7 +78,7 @@ def _format_contributions(stated: Contributions | None) -> str:
         BoundedBy.ASSUMED: "which is assumed",
     }[stated.bounded_by]
     return (
-        f"a member counts in at most {formats.counted(stated.delta_0, 'element')}{periods}, {how}; a question costs "
+        f"a member counts in at most {formats.counted(stated.typical, 'element')}{periods}, {how}; a question costs "
         f"{stated.units} information; elements count from {stated.min_count} on{_format_names(stated.names)}"
         f"{'; counts of small known domains are released relative to their total' if stated.shift else ''}"
         f"{_format_totals(stated.totals)}{_format_expected(stated)}"
@@ -152,7 +152,7 @@ def _format_names(names: Names | None) -> str:
         return ""
     return (
         f"; of columns of unknown values a first look names at most {formats.counted(names.max_names, 'element')}, for "
-        f"{names.share} of the units and with a member in at most {names.delta_1}"
+        f"{names.share} of the units and with a member in at most {names.typical}"
     )
 
 

@@ -144,7 +144,7 @@ class BoundedCopy:
     table: str
     member: str
     elements: tuple[str, ...]
-    delta_0: int
+    typical: int
     period: str
 
 

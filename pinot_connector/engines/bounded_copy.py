@@ -51,7 +51,7 @@ class CopyStatement:
         table: "table", the table's name in the policy.
         member: "member", the column of members.
         elements: "elements", the columns that make up an element together.
-        delta_0: "delta_0", how many elements a member has at most, in each period.
+        typical: "typical", how many elements a member has at most, in each period.
         period: "period", the column whose value is a row's period, `ONE_PERIOD` if all rows are one period, or
             the periods of the calendar into which a column's days fall (`CALENDAR_PERIOD`).
         rule: "rule", the name of the rule by which elements were kept.
@@ -64,7 +64,7 @@ class CopyStatement:
     table: str
     member: str
     elements: tuple[str, ...]
-    delta_0: int
+    typical: int
     period: str
     rule: str
     salt: str
@@ -87,7 +87,7 @@ class CopyStatement:
                 "table": self.table,
                 "member": self.member,
                 "elements": list(self.elements),
-                "delta_0": self.delta_0,
+                "typical": self.typical,
                 "period": self.period,
                 "rule": self.rule,
                 "salt": self.salt,
@@ -206,16 +206,16 @@ def _decoded(value: bytes, file: Path) -> CopyStatement:
 def _checked(stated: dict[str, object]) -> CopyStatement | None:
     """Return the statement, or None if a key is missing or has another type."""
     texts = [stated.get(key) for key in ("table", "member", "period", "rule", "salt")]
-    numbers = [stated.get(key) for key in ("delta_0", "rows_without_values", "rows")]
+    numbers = [stated.get(key) for key in ("typical", "rows_without_values", "rows")]
     elements, nulls = stated.get("elements"), stated.get("nulls")
     if not (_are_texts(texts) and _are_texts(elements) and elements and _are_counts(numbers) and numbers[0]):
         return None
     if not isinstance(nulls, str) or nulls not in _NULLS:
         return None
     table, member, period, rule, salt = texts
-    delta_0, rows_without_values, rows = numbers
+    typical, rows_without_values, rows = numbers
     return CopyStatement(
-        table, member, tuple(elements), delta_0, period, rule, salt, _NULLS[nulls], rows_without_values, rows
+        table, member, tuple(elements), typical, period, rule, salt, _NULLS[nulls], rows_without_values, rows
     )
 
 

@@ -55,12 +55,12 @@ def grid_of(
     methods: Sequence[Method],
     rhos: Sequence[Fraction],
     delta: Fraction,
-    delta_0: int,
+    typical: int,
     iterations: Sequence[int],
 ) -> list[Parameters]:
     """Return every method at every rho, and DP-SIPS at each of these numbers of rounds too."""
-    asked = [Parameters(method, rho, delta, delta_0) for rho in rhos for method in methods]
-    rounds = [Parameters(Method.SIPS, rho, delta, delta_0, count) for rho in rhos for count in iterations]
+    asked = [Parameters(method, rho, delta, typical) for rho in rhos for method in methods]
+    rounds = [Parameters(Method.SIPS, rho, delta, typical, count) for rho in rhos for count in iterations]
     return list(dict.fromkeys([*asked, *rounds]))
 
 
@@ -77,7 +77,7 @@ def compared(source: Source, asked: Sequence[Parameters], *, runs: int, seed: in
         chosen = [each for each in asked if (each.method is Method.GREEDY) is by_frequency]
         if not chosen:
             continue
-        with read_pairs(source, delta_0=chosen[0].delta_0, salt=SALT, by_frequency=by_frequency) as pairs:
+        with read_pairs(source, typical=chosen[0].typical, salt=SALT, by_frequency=by_frequency) as pairs:
             shape = _shape(pairs)
             for parameters in chosen:
                 counts = []

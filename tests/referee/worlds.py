@@ -47,9 +47,9 @@ _QUANTILES = """
       owed: {type: decimal, quantum: '0.25', member_value: total, max_rows: 100000,
         grid: {scale: linear, from: -8, to: 8, cells: 16}}
 """
-_IN_QUERY = "contributions: {bound: in_query, delta_0: 5, units: 40, min_count: 2"
+_IN_QUERY = "contributions: {bound: in_query, typical: 5, units: 40, min_count: 2"
 _SUMS = "sums: {max_members: 1000000, max_rows: 100000000}"
-_NAMES = "names: {delta_1: 3, share: 0.35, max_names: 12}"
+_NAMES = "names: {typical: 3, share: 0.35, max_names: 12}"
 
 
 def _columns(*, deltas: bool) -> str:

@@ -162,7 +162,7 @@ tables:
   {table}:
     member: member_id
     measures: {{distinct_members: true{events}}}
-    contributions: {{bound: {bound}, delta_0: 3, units: 40000, min_count: 3, totals: {{}}, {more}}}
+    contributions: {{bound: {bound}, typical: 3, units: 40000, min_count: 3, totals: {{}}, {more}}}
     columns:
       member_id: {{type: string}}
       page: {{type: string, group_by: true{pages}}}

@@ -29,7 +29,7 @@ def engine_query(resolution: Resolution, dialect: str) -> base.EngineQuery:
         reads=tuple(read_column_of(read_column(each)) for each in resolution.reads),
         bounded_copy=None
         if copy is None
-        else base.BoundedCopy(copy.table, copy.member, copy.elements, copy.delta_0, copy.period),
+        else base.BoundedCopy(copy.table, copy.member, copy.elements, copy.typical, copy.period),
         first_counts=Feature.FIRST_COUNTS in features,
         sums=tuple(map(_read_value, values_read(resolution.query))),
         bins=tuple(map(_read_value, bins_read(resolution.query))),

@@ -20,7 +20,7 @@ tables:
     member: member_id
     measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
     contributions:
-      {{bound: in_query, delta_0: 4, units: 400, totals: {{}}, sums: {{max_members: 10000, max_rows: 10000}}}}
+      {{bound: in_query, typical: 4, units: 400, totals: {{}}, sums: {{max_members: 10000, max_rows: 10000}}}}
     columns:
       member_id: {{type: int64}}
       article: {{type: string, group_by: true}}

@@ -32,24 +32,24 @@ tables:
   feedback:
     contributions:
       bound: in_query
-      delta_0: {DELTA_2}
+      typical: {DELTA_2}
       units: {UNITS}
       min_count: 3
-      names: {{delta_1: {DELTA_1}, share: 0.35, max_names: {MOST}}}{_TABLE}
+      names: {{typical: {DELTA_1}, share: 0.35, max_names: {MOST}}}{_TABLE}
   many:
     member: member_id
-    contributions: {{bound: assumed, delta_0: 1, units: {UNITS}, names: {{share: 0.5, max_names: 10}}}}
+    contributions: {{bound: assumed, typical: 1, units: {UNITS}, names: {{share: 0.5, max_names: 10}}}}
     measures: {{distinct_members: true}}
     columns:
       member_id: {{type: int64}}
       element: {{type: string, group_by: true}}
   fractions:
     contributions:
-      {{bound: in_query, delta_0: 8, units: 10, names: {{delta_1: 4, share: 1/3, max_names: 20}}}}{_TABLE}
+      {{bound: in_query, typical: 8, units: 10, names: {{typical: 4, share: 1/3, max_names: 20}}}}{_TABLE}
   anew:
     consistency: fresh
     contributions:
-      {{bound: in_query, delta_0: 8, units: 10, names: {{delta_1: 4, share: 1/3, max_names: 20}}}}{_TABLE}
+      {{bound: in_query, typical: 8, units: 10, names: {{typical: 4, share: 1/3, max_names: 20}}}}{_TABLE}
 """
 BUDGET = """
 accounts:

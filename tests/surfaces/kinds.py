@@ -18,7 +18,7 @@ KNOWN = _COLUMNS.replace("CITY", "city: {type: string, group_by: true}").replace
 RESTRICTED = KNOWN.replace("TW]}", "TW], delta: 1}")
 UNKNOWN = "{user_id: {type: int64}, member_id: {type: int64, group_by: true}}"
 _MEMBERS = "measures: {distinct_members: true}"
-_ONE_LOOK = "bound: in_query, delta_0: 1, units: 400"
+_ONE_LOOK = "bound: in_query, typical: 1, units: 400"
 _SUMS = "sums: {max_members: 100000, max_rows: 1000000}"
 _VALUES = (
     "{amount: {type: int64, quantum: 1, lower: 0, upper: 10, row_lower: 0, row_upper: 10},"
@@ -43,7 +43,7 @@ tables:
     {{member: member_id, contributions: {{{_ONE_LOOK.replace("1,", "2,")}, shift: true}}, {_MEMBERS}, columns: {KNOWN}}}
   looks:
     member: member_id
-    contributions: {{{_ONE_LOOK}, min_count: 2, {_SUMS}, names: {{delta_1: 1, share: 1/2, max_names: 3}}}}
+    contributions: {{{_ONE_LOOK}, min_count: 2, {_SUMS}, names: {{typical: 1, share: 1/2, max_names: 3}}}}
     {_MEMBERS}
     columns: {KNOWN}
     values: {_VALUES}

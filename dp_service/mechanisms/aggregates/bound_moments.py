@@ -148,7 +148,7 @@ class BoundMoments:
             require_rational("share", share)
         if sum(shares) != 1:
             raise ValueError(f"shares must add up to 1, got {sum(shares)}")
-        _require_drawable("units, epsilon_per, delta_0, tau, periods and share", self.counts.variance)
+        _require_drawable("units, epsilon_per, typical, tau, periods and share", self.counts.variance)
         for place in range(len(self.columns)):
             _require_drawable("low, high, share and units", self.sum_variance(place))
             _require_drawable("count_share and units", self.own_count_variance(place) or Fraction(0))

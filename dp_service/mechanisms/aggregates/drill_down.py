@@ -2,9 +2,9 @@
 
 A release is over pairs (a, b), such as country and product, and totals are over all b of each a. Totals are a release
 of their own, with a part of the units: one more Gaussian coordinate for each a. What is added up is contributions, and
-all of a member's may be in one total. So it moves a total by at most Delta_0 tau (P Delta_0 tau over P periods), and
-all totals together by no more than that: D = (Delta_0 tau P)^2 in squared l2 distance. A SUM moves by W for each
-contribution, as it does in a row. In effect totals are `BoundMoments` over rows, Delta_0 tau P of them in one group,
+all of a member's may be in one total. So it moves a total by at most Delta tau (P Delta tau over P periods), and
+all totals together by no more than that: D = (Delta tau P)^2 in squared l2 distance. A SUM moves by W for each
+contribution, as it does in a row. In effect totals are `BoundMoments` over rows, Delta tau P of them in one group,
 whose groups are known: those that the rows name. Where nothing is summed, rows and totals are `BoundGauss`.
 
 *All rows are added up*, also those that are hidden or would be for their small count. A total of the rows above some
@@ -54,7 +54,7 @@ def total_bound(bound: ContributionBound, *, has_one_value: bool) -> Contributio
     """
     if has_one_value:
         return bound
-    return ContributionBound(1, bound.delta_0 * bound.tau * bound.periods, 1, Counted.EVENTS)
+    return ContributionBound(1, bound.typical * bound.tau * bound.periods, 1, Counted.EVENTS)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 Sources: McSherry and Talwar 2007 (exponential mechanism), Durfee and Rogers 2019, lemma 4.2 (its exact Gumbel order),
 Dong, Durfee and Rogers 2020 (bounded range), Kaplan, Schnapp and Stemmer 2022, arXiv:2110.05429 (several quantiles).
 
-Why it is private. Precondition: every member has one cell in each of at most Delta_0 groups of a known domain, chosen
+Why it is private. Precondition: every member has one cell in each of at most Delta groups of a known domain, chosen
 from its own rows, and grid and groups are public. One choice among the cells of a group has weights
 exp(e score / range), where one member moves all scores within `range` (`rank_scores`): it is e-bounded range.
 
@@ -14,8 +14,8 @@ member is in one part of each level only - those in the cell of a cut go left an
 of one level together are e-bounded range, as only one of them differs. m quantiles take ceil(log2(m + 1)) levels:
 quartiles 2, deciles 4, percentiles 7.
 
-*Several groups.* Choices in different groups share the members that are in both: at most Delta_0 of them differ. So all
-groups and levels together are Delta_0 levels e-bounded-range choices, one after the other: that many units, no call.
+*Several groups.* Choices in different groups share the members that are in both: at most Delta of them differ. So all
+groups and levels together are Delta levels e-bounded-range choices, one after the other: that many units, no call.
 
 A part without cells answers with its cut and draws nothing; that it has none follows from the cut. A part without
 members has equal scores, and is drawn from uniformly.
@@ -78,7 +78,7 @@ class CellsOfGroups:
 
     @property
     def most_groups_of_member(self) -> int:
-        """In how many choices of one level a member has a part: P Delta_0, and no more than there are groups."""
+        """In how many choices of one level a member has a part: P Delta, and no more than there are groups."""
         return min(self.groups, self.bound.squared_distance)
 
     def require_fitting(self, counts: Integers) -> None:
@@ -97,8 +97,8 @@ class QuantileGumb:
 
     `quantiles` ascend strictly between 0 and 1; their common denominator is at most 10,000.
 
-    Guarantee: Delta_0 ceil(log2(m + 1)) e-BR choices one after the other, for member-level neighbours in which each
-    member has one value in each of at most Delta_0 groups; hence that many times e^2 / 8 zCDP. Cost: as many units of
+    Guarantee: Delta ceil(log2(m + 1)) e-BR choices one after the other, for member-level neighbours in which each
+    member has one value in each of at most Delta groups; hence that many times e^2 / 8 zCDP. Cost: as many units of
     information, calls 0.
 
     >>> currency = Currency(Fraction("0.15"), Fraction("1e-10"))
@@ -219,7 +219,7 @@ class ExtremeGumb:
     The cell is at rank `wanted.spare` from the end, about: a member alone must not be found. `spare_members` gives a
     number that is large enough for it to be below the true largest value, but for a probability alpha.
 
-    Guarantee and cost: as one quantile, Delta_0 units and no call. (A quantile of 1 - c / n would need n, and would
+    Guarantee and cost: as one quantile, Delta units and no call. (A quantile of 1 - c / n would need n, and would
     cost more than twice as much.)
 
     Raises:

@@ -2,7 +2,7 @@
 
 Why it is private: `quantile_gumb`, for each part. The quantiles, about the smallest and about the largest value of a
 group are chosen one after the other, each part with noise of its own; so for neighbours in which a member has one value
-in each of at most Delta_0 groups there are Delta_0 (ceil(log2(m + 1)) + extremes) e-bounded-range choices that differ.
+in each of at most Delta groups there are Delta (ceil(log2(m + 1)) + extremes) e-bounded-range choices that differ.
 
 Which rank about the smallest and the largest have, the spare members, follows from public numbers: the price of a unit
 and the number of cells.
@@ -38,8 +38,8 @@ SPARE_ALPHA = Fraction(1, 20)
 class RankedValues:
     """Choose a cell for each quantile of each group, and for about the smallest and the largest value if asked.
 
-    Guarantee: Delta_0 (ceil(log2(m + 1)) + extremes) e-BR choices one after the other, for member-level neighbours in
-    which each member has one value in each of at most Delta_0 groups. Cost: as many units of information, calls 0.
+    Guarantee: Delta (ceil(log2(m + 1)) + extremes) e-BR choices one after the other, for member-level neighbours in
+    which each member has one value in each of at most Delta groups. Cost: as many units of information, calls 0.
 
     >>> from dp_service.mechanisms.bounded import ContributionBound
     >>> currency = Currency(Fraction("0.15"), Fraction("1e-10"))

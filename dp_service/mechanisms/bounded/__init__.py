@@ -1,4 +1,4 @@
-"""Counts of bounded contributions: each member counts in at most Delta_0 elements, so one release shows them all.
+"""Counts of bounded contributions: each member counts in at most Delta elements, so one release shows them all.
 
 Neighbours are member-level data sets with and without one member. What is released is computed from histograms in
 which every member was bounded **before** anything was counted: by `dp_service.bounding.order`, or by any other rule

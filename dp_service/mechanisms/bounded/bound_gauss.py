@@ -134,6 +134,6 @@ def require_drawable_variance(variance: Fraction) -> None:
     """Raise ValueError, in terms of the caller's parameters, unless Gaussian noise of this parameter can be drawn."""
     if variance > MAX_VARIANCE:
         raise ValueError(
-            "units, epsilon_per, delta_0, tau and periods must give a noise variance of at most "
+            "units, epsilon_per, typical, tau and periods must give a noise variance of at most "
             f"{MAX_VARIANCE}, got {float(variance):g}"
         )

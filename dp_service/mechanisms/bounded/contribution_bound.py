@@ -1,12 +1,12 @@
 """What one member can change once its contributions are bounded.
 
-In each of P periods a member counts in at most Delta_0 elements, in each by at most tau. Over all periods:
+In each of P periods a member counts in at most Delta elements, in each by at most tau. Over all periods:
 
 * COUNT(DISTINCT member): a member counts once in an element, in whichever periods it holds it. It changes at most
-  P Delta_0 counts by 1: the squared l2 distance is at most P Delta_0.
+  P Delta counts by 1: the squared l2 distance is at most P Delta.
 * COUNT(*) of events: with s_i the number of periods in which a member counts in element i, it changes count i by at
-  most s_i tau, where s_i <= P and the sum of all s_i is at most P Delta_0. The sum of (s_i tau)^2 is largest where
-  Delta_0 elements have s_i = P: the squared distance is at most P^2 tau^2 Delta_0.
+  most s_i tau, where s_i <= P and the sum of all s_i is at most P Delta. The sum of (s_i tau)^2 is largest where
+  Delta elements have s_i = P: the squared distance is at most P^2 tau^2 Delta.
 * Distinct values of a column, of each member at most tau in an element (`queries.render.distinct`): a value counts once
   in an element, also where several members have it, so with a member the union has at most its own values more, and
   never less. That is at most what so many events would change, and they are counted as events.
@@ -39,20 +39,20 @@ class Newcomers(NamedTuple):
 
 @dataclass(frozen=True)
 class ContributionBound:
-    """In each of `periods` periods a member counts in at most `delta_0` elements, in each by at most `tau`.
+    """In each of `periods` periods a member counts in at most `typical` elements, in each by at most `tau`.
 
     Raises:
         ValueError: A field is no positive integer, or `tau` is not 1 where distinct members are counted; the message
             names the field.
     """
 
-    delta_0: int
+    typical: int
     tau: int = 1
     periods: int = 1
     counted: Counted = Counted.MEMBERS
 
     def __post_init__(self) -> None:
-        require_positive_integer("delta_0", self.delta_0)
+        require_positive_integer("typical", self.typical)
         require_positive_integer("tau", self.tau)
         require_positive_integer("periods", self.periods)
         if self.counted is Counted.MEMBERS and self.tau != 1:
@@ -68,17 +68,17 @@ class ContributionBound:
         1152
         """
         if self.counted is Counted.MEMBERS:
-            return self.periods * self.delta_0
-        return self.periods**2 * self.tau**2 * self.delta_0
+            return self.periods * self.typical
+        return self.periods**2 * self.tau**2 * self.typical
 
     def newcomers(self) -> Iterator[Newcomers]:
         """Yield, from the largest change to the smallest, which elements one member alone may bring.
 
-        A member that counts in an element in s periods spends s of its P Delta_0 chances on it, so there are at most
-        P Delta_0 / s such elements. How many there are of each s is up to the member: it has P Delta_0 chances in
-        all, and an element of s periods may be shown with s / (P Delta_0) of the delta.
+        A member that counts in an element in s periods spends s of its P Delta chances on it, so there are at most
+        P Delta / s such elements. How many there are of each s is up to the member: it has P Delta chances in
+        all, and an element of s periods may be shown with s / (P Delta) of the delta.
         """
-        chances = self.periods * self.delta_0
+        chances = self.periods * self.typical
         if self.counted is Counted.MEMBERS:
             yield Newcomers(1, Fraction(chances))
             return

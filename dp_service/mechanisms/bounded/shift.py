@@ -11,8 +11,8 @@ x_i = (A_i + a M) / b, up to noise. With W the largest squared distance of all b
 
 to which the noise of each adds 1/11 (`gaussian_price`).
 
-* Distinct members: with j <= Delta_0 elements a member moves them by j (b - a)^2 + (d - j) a^2 in square, which does
-  not fall with j as a / b <= 1/2. So W = Delta_0 (b - a)^2 + (d - Delta_0) a^2.
+* Distinct members: with j <= Delta elements a member moves them by j (b - a)^2 + (d - j) a^2 in square, which does
+  not fall with j as a / b <= 1/2. So W = Delta (b - a)^2 + (d - Delta) a^2.
 * Events, up to tau > 1 for each member and element: 2 x_i - tau n moves by at most tau, so W = d tau^2.
 
 n must count exactly the members that some x_i counts, and each once: the same data version, filters and **restriction
@@ -21,7 +21,7 @@ of its own: n itself would tell of everybody.
 
 The error of x_i has variance (s_A^2 + a^2 s_M^2) / b^2. At a given rho it is smallest if A gets the share
 sqrt(W) / (sqrt(W) + a) of rho; then it is (sqrt(W) + a)^2 / (2 rho b^2). Any rational share is private, and the one
-used here divides rho exactly. For d = Delta_0 the standard deviation is (sqrt(d) + 1) / 2 in place of sqrt(d), in
+used here divides rho exactly. For d = Delta the standard deviation is (sqrt(d) + 1) / 2 in place of sqrt(d), in
 units of 1 / sqrt(2 rho): 0.75 of it at d = 4, 0.66 at 10 and 0.57 at 50.
 """
 
@@ -67,8 +67,8 @@ _SHARE_BITS = 20
 class Shift:
     """Release b x_i - a n + N_i for all d elements of a known domain, and n + N.
 
-    `bound` is over one period. Over distinct members Delta_0 is at most d, and a / b is chosen from d and Delta_0;
-    over events Delta_0 is d, and a / b is tau / 2.
+    `bound` is over one period. Over distinct members Delta is at most d, and a / b is chosen from d and Delta;
+    over events Delta is d, and a / b is tau / 2.
 
     Guarantee: rho-zCDP and sqrt(2 rho)-GDP with rho = units * epsilon_per^2 / 8, for member-level neighbours whose
     contributions are bounded by `bound`, where n counts exactly the members that count in some element. Cost:
@@ -92,13 +92,13 @@ class Shift:
         require_positive_integer("domain_size", self.domain_size, at_most=MAX_ROWS)
         if self.bound.periods != 1:
             raise ValueError(f"periods must be 1 for the shift, got {self.bound.periods}")
-        if self.bound.delta_0 > self.domain_size:
+        if self.bound.typical > self.domain_size:
             raise ValueError(
-                f"delta_0 must be at most domain_size, {self.domain_size}, got {self.bound.delta_0}"
+                f"typical must be at most domain_size, {self.domain_size}, got {self.bound.typical}"
             )
-        if self.bound.counted is Counted.EVENTS and self.bound.delta_0 != self.domain_size:
+        if self.bound.counted is Counted.EVENTS and self.bound.typical != self.domain_size:
             raise ValueError(
-                f"delta_0 must be domain_size, {self.domain_size}, where events are counted, got {self.bound.delta_0}"
+                f"typical must be domain_size, {self.domain_size}, where events are counted, got {self.bound.typical}"
             )
         if self.bound.tau > relative_counts.LARGEST_TAU:
             raise ValueError(
@@ -112,7 +112,7 @@ class Shift:
         """a and b: counts are released as b x_i - a n."""
         if self.bound.counted is Counted.EVENTS:
             return self.bound.tau, 2
-        return relative_counts.factors(self.domain_size, self.bound.delta_0)
+        return relative_counts.factors(self.domain_size, self.bound.typical)
 
     @property
     def squared_distance(self) -> int:
@@ -121,7 +121,7 @@ class Shift:
         if bound.counted is Counted.EVENTS:
             return d * bound.tau**2
         a, b = self.factors
-        return relative_counts.squared_distance(d, bound.delta_0, a, b)
+        return relative_counts.squared_distance(d, bound.typical, a, b)
 
     @property
     def rho(self) -> Fraction:

@@ -3,8 +3,8 @@
 Only elements whose count is at least m are considered. Let x' be x with one more member. An element that reaches m in
 x' but not in x holds at most m - 1 there, so at most m - 1 + s tau in x', where s is the number of periods in which
 the member counts in it (tau alone if there is one period). Its noisy count exceeds T with probability at most
-Pr[N > T - (m - 1 + s tau)]. If that is at most delta s / (P Delta_0) for every s = 1 .. P, then all such elements
-together are shown with probability at most delta, because the s of all of them sum to at most P Delta_0.
+Pr[N > T - (m - 1 + s tau)]. If that is at most delta s / (P Delta) for every s = 1 .. P, then all such elements
+together are shown with probability at most delta, because the s of all of them sum to at most P Delta.
 
 Forgetting m or tau shows a newcomer with probability 1/2 and more.
 

@@ -52,7 +52,7 @@ def _rounds(
     with _Kept() as kept:
         pairs = kept.frame(ordered_pairs(texts, salt))
         for turn in turns:
-            bounded = kept.frame(bounded_pairs(pairs, turn.delta_0))
+            bounded = kept.frame(bounded_pairs(pairs, turn.typical))
             check_room(turn, member_count(bounded), bounded.count)
             levels = kept.frame(judged(weighted(bounded, turn, kept.frame), turn, parameters.method, seed))
             released.append(_texts(levels.where(sf.col(LEVEL) == len(turn.cuts))))

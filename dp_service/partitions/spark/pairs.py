@@ -25,12 +25,12 @@ def ordered_pairs(texts: DataFrame, salt: bytes) -> DataFrame:
     return together.dropDuplicates([MEMBER, ELEMENT]).withColumn(POSITION, position)
 
 
-def bounded_pairs(pairs: DataFrame, delta_0: int) -> DataFrame:
-    """Return every member's first `delta_0` pairs, each with how many its member keeps (`size`)."""
+def bounded_pairs(pairs: DataFrame, typical: int) -> DataFrame:
+    """Return every member's first `typical` pairs, each with how many its member keeps (`size`)."""
     of_member = Window.partitionBy(MEMBER)
     seen = sf.row_number().over(of_member.orderBy(POSITION))
-    size = sf.least(sf.count(sf.lit(1)).over(of_member), sf.lit(delta_0)).cast("int")
-    return pairs.withColumn(_SEEN, seen).withColumn(SIZE, size).where(sf.col(_SEEN) <= delta_0)
+    size = sf.least(sf.count(sf.lit(1)).over(of_member), sf.lit(typical)).cast("int")
+    return pairs.withColumn(_SEEN, seen).withColumn(SIZE, size).where(sf.col(_SEEN) <= typical)
 
 
 def member_count(bounded: DataFrame) -> int:

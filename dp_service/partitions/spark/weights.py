@@ -32,7 +32,7 @@ def weighted(bounded: DataFrame, turn: Round, keep: Keep) -> DataFrame:
     """
     if turn.weighting is Weighting.ADAPTIVE:
         return _adaptive(bounded, turn, keep)
-    return _summed(bounded, _looked_up(turn.grid.equal_weights(turn.delta_0)))
+    return _summed(bounded, _looked_up(turn.grid.equal_weights(turn.typical)))
 
 
 def require_parallel(turns: Iterable[Round]) -> None:
@@ -50,7 +50,7 @@ def require_parallel(turns: Iterable[Round]) -> None:
 
 def _adaptive(bounded: DataFrame, turn: Round, keep: Keep) -> DataFrame:
     """Return the weights of MAD; the letters are those of `dp_service.partitions.adaptive`."""
-    grid, sizes = turn.grid, np.arange(turn.delta_0 + 1, dtype=np.int64)
+    grid, sizes = turn.grid, np.arange(turn.typical + 1, dtype=np.int64)
     a_k = first_weights(grid.units, sizes)
     firsts = keep(_summed(bounded, _looked_up(a_k)).withColumnRenamed(WEIGHT, _SUM))
     r = of_columns(lambda sums: returned_fractions(sums, turn.enough), "double")
@@ -60,7 +60,7 @@ def _adaptive(bounded: DataFrame, turn: Round, keep: Keep) -> DataFrame:
         .groupBy(MEMBER)
         .agg(sf.sum(_BACK).alias(_BACK))
     )
-    own = _looked_up(grid.equal_weights(turn.delta_0) - a_k)
+    own = _looked_up(grid.equal_weights(turn.typical) - a_k)
     more = _summed(bounded.join(e_i, MEMBER), own + of_columns(rerouted, "bigint")(_BACK))
     kept = sf.least(sf.col(_SUM), sf.lit(turn.enough))
     return firsts.join(more, ELEMENT).select(ELEMENT, (kept + sf.col(WEIGHT)).alias(WEIGHT))

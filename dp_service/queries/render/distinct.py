@@ -6,7 +6,7 @@ It keeps the first c by the hash of `dp_service.bounding.order`, under a salt of
 
 Why a member changes a count by at most c: which values a member keeps follows from its own rows and public numbers
 alone, so those of all others are the same with this member and without it. The union of what is kept in an element has
-at most its c values more. Of its elements only the first Delta_0 count, so at most so many unions differ. Were c
+at most its c values more. Of its elements only the first Delta count, so at most so many unions differ. Were c
 counted over all members of an element instead, or a value kept because others keep it, a member could push out any
 number of others' values; were values kept before the question's filters, an element could hold none of them and the
 count would say less, at the same noise.

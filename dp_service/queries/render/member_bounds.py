@@ -14,7 +14,7 @@ class InQueryBound:
     """How a query bounds members before it counts.
 
     Attributes:
-        delta_0: How many elements of a member count: the first ones by the salted hash of `dp_service.bounding.order`,
+        typical: How many elements of a member count: the first ones by the salted hash of `dp_service.bounding.order`,
             those of all buckets in which it comes back as one.
         tau: How many events of a member count in an element; 1 where distinct members are counted.
         salt: The public salt.
@@ -22,7 +22,7 @@ class InQueryBound:
         counts_firsts: Whether it is answered, too, of how many members an element is the first.
     """
 
-    delta_0: int
+    typical: int
     tau: int
     salt: bytes
     min_count: int | None
@@ -38,7 +38,7 @@ def in_query_bound(resolution: Resolution) -> InQueryBound | None:
     if found is None or found.bounded_by is not BoundedBy.IN_QUERY or not resolution.query.dimensions:
         return None
     is_first = resolution.names is None
-    delta = found.names.delta_1 if found.names is not None and is_first else found.delta_0
+    delta = found.names.typical if found.names is not None and is_first else found.typical
     # Of these a member comes back in all buckets: they are ranked without them.
     delta //= buckets_of_later(resolution.query)
     salt = bytes.fromhex(found.salt)

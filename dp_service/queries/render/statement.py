@@ -7,7 +7,7 @@ If events are clipped, it groups the result of an inner query: how many events e
 inner query leaves out rows without a member.
 
 A bounded statement has one more query in between, which ranks each member's elements by a salted hash: only the first
-Delta_0 of a member count. Where counts are released relative to their total, it also says of how many members each
+Delta of a member count. Where counts are released relative to their total, it also says of how many members each
 element is the first. Every member that is counted has exactly one first element, so these numbers add up to the number
 of members, of the very rows that the counts are of.
 
@@ -208,7 +208,7 @@ def bounded_statement(resolution: Resolution, bound: InQueryBound, dialect: Dial
     clauses = [
         f"SELECT {', '.join(selected)}",
         f"FROM ({_ranked(resolution, bound, dialect)}) AS {identifier('gris_ranked', dialect)}",
-        f"WHERE {rank} <= {bound.delta_0}",
+        f"WHERE {rank} <= {bound.typical}",
         f"GROUP BY {', '.join(names)}",
         *_having(count, bound.min_count),
         f"ORDER BY {', '.join([f'{count} DESC', *(f'{name} ASC' for name in names)])}",
@@ -242,7 +242,7 @@ def _bounded_source(resolution: Resolution, dialect: Dialect) -> tuple[str, str]
     bound = in_query_bound(resolution)
     if bound is None:
         return _contributions(resolution, dialect), ""
-    condition = f"{identifier('gris_rank', dialect)} <= {bound.delta_0}"
+    condition = f"{identifier('gris_rank', dialect)} <= {bound.typical}"
     return _ranked(resolution, bound, dialect), condition
 
 

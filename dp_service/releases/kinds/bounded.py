@@ -87,7 +87,11 @@ class Bounded(Kind[_Mechanism]):
     def grows_with(self) -> str:
         """The bounds with which its threshold grows, of two looks those of the first one."""
         stated = self.stated
-        bound = f"delta_0 = {stated.delta_0}" if stated.names is None else f"delta_1 = {stated.names.delta_1}"
+        bound = (
+            f"typical = {stated.typical}"
+            if stated.names is None
+            else f"names.typical = {stated.names.typical}"
+        )
         return f"{bound} and tau = {self.parameters.tau}" if stated.of_events else bound
 
     @property
@@ -159,7 +163,7 @@ class Bounded(Kind[_Mechanism]):
         """Yield what bounding means for counts and intervals."""
         yield from clipped(self.parameters)
         if may_leave_out(self.parameters):
-            yield Statement("counts.bounded", self._bounded(), values=(str(self.stated.delta_0),))
+            yield Statement("counts.bounded", self._bounded(), values=(str(self.stated.typical),))
             if self.parameters.with_counts:
                 yield Statement("intervals.bounded", _OF_BOUNDED)
         if self.first_look is not None:
@@ -176,7 +180,7 @@ class Bounded(Kind[_Mechanism]):
         of = "" if stated.names is None else " of those that a first look names"
         each = f" in each of {stated.periods} periods" if stated.periods > 1 else ""
         return (
-            f"Counts are of bounded contributions: a member counts in at most {elements(stated.delta_0)}{each}{of}; "
+            f"Counts are of bounded contributions: a member counts in at most {elements(stated.typical)}{each}{of}; "
             f"{BOUNDED_BY[stated.bounded_by]}."
         )
 
@@ -199,7 +203,7 @@ def may_leave_out(parameters: ReleaseParameters) -> bool:
     """Return whether bounding can leave out something of a member: not where the query bounds none of all elements."""
     stated = contributions_of(parameters)
     within = 0 if parameters.domain is None else len(parameters.domain)
-    return stated.bounded_by is not BoundedBy.IN_QUERY or stated.delta_0 < within or not within
+    return stated.bounded_by is not BoundedBy.IN_QUERY or stated.typical < within or not within
 
 
 def only_named(looks: TwoLooks) -> Statement:
@@ -215,14 +219,14 @@ def only_named(looks: TwoLooks) -> Statement:
 
 def bound_said(stated: BoundedContributions) -> Fields:
     """Return what a message says of a bound."""
-    return {"bounded_by": stated.bounded_by, "delta_0": stated.delta_0, "periods": stated.periods}
+    return {"bounded_by": stated.bounded_by, "typical": stated.typical, "periods": stated.periods}
 
 
 def names_said(looks: TwoLooks) -> Fields:
     """Return what a message says of the first of two looks."""
     first = looks.names_look
     return {
-        "delta_1": first.bound.delta_0,
+        "typical": first.bound.typical,
         "units": first.units,
         "max_names": looks.most_names,
         "min_count": first.min_count,
@@ -247,7 +251,7 @@ def named(looks: TwoLooks) -> Statement:
     first = looks.names_look
     return Statement(
         "method.first_look",
-        f"A first look, for {units(first.units)}, counts each member in at most {elements(first.bound.delta_0)}. "
+        f"A first look, for {units(first.units)}, counts each member in at most {elements(first.bound.typical)}. "
         f"All elements that count at least {looks.min_count} in it are fetched; of those whose noisy count exceeds "
         f"{first.threshold}, it names the largest, at most {looks.most_names}. Its counts are thrown away.",
     )
@@ -259,7 +263,7 @@ def counted(looks: TwoLooks) -> Statement:
     return Statement(
         "method.second_look",
         f"A second look, for {units(second.units)}, counts what was named, and each member in at most "
-        f"{elements(second.bound.delta_0)} of that.",
+        f"{elements(second.bound.typical)} of that.",
     )
 
 
@@ -330,14 +334,14 @@ def contributions_of(parameters: ReleaseParameters) -> BoundedContributions:
 def bound_of(stated: BoundedContributions, tau: int) -> ContributionBound:
     """Return what a member can change."""
     counted = Counted.EVENTS if stated.of_events else Counted.MEMBERS
-    return ContributionBound(stated.delta_0, tau, stated.periods, counted)
+    return ContributionBound(stated.typical, tau, stated.periods, counted)
 
 
 def looks_of(
     currency: Currency, stated: BoundedContributions, names: NamesLook, bound: ContributionBound
 ) -> TwoLooks:
     """Return two looks, of which the second one has this bound."""
-    of_names = ContributionBound(names.delta_1, bound.tau, bound.periods, bound.counted)
+    of_names = ContributionBound(names.typical, bound.tau, bound.periods, bound.counted)
     return made(
         TwoLooks,
         currency,

@@ -54,7 +54,7 @@ class Quantiles(Kind[RankedValues]):
         bound = (
             ContributionBound(1)
             if bounded is None
-            else ContributionBound(bounded.delta_0, periods=bounded.periods)
+            else ContributionBound(bounded.typical, periods=bounded.periods)
         )
         among = made(CellsOfGroups, groups, len(Grid.of(stated.grid)), bound)
         values = made(RankedValues, currency, among, stated.quantiles, stated.smallest, stated.largest)
@@ -259,9 +259,9 @@ class Quantiles(Kind[RankedValues]):
         each = f" in each of {bounded.periods} periods" if bounded.periods > 1 else ""
         yield Statement(
             "quantiles.bounded",
-            f"A member has values in at most {elements(bounded.delta_0)}{each}; {BOUNDED_BY[bounded.bounded_by]}. "
+            f"A member has values in at most {elements(bounded.typical)}{each}; {BOUNDED_BY[bounded.bounded_by]}. "
             f"Each of them costs {self.stated.units} information.",
-            values=(str(bounded.delta_0),),
+            values=(str(bounded.typical),),
         )
 
     def _ranks(self, confidence: float) -> Iterator[Statement]:

@@ -1,7 +1,7 @@
 """Bounded copies: which rows they keep, as SQL that DuckDB and Spark run alike.
 
 Of each member and period, the pairs of member and element are ordered by `dp_service.bounding.order`, and rows of
-pairs beyond the first Delta_0 are left out. Only members with more than Delta_0 elements are ordered at all.
+pairs beyond the first Delta are left out. Only members with more than Delta elements are ordered at all.
 """
 
 # ruff: noqa: S608  (names and texts are quoted)
@@ -30,14 +30,14 @@ class BoundedCopyRequest:
     Attributes:
         table: The name of the table in the policy; with the period it makes the public salt.
         columns: Who is a member, what is an element, what is a period.
-        delta_0: How many elements of a member are kept in each period.
+        typical: How many elements of a member are kept in each period.
         drops_nulls: Rows without member, element or period are left out and counted; else they are refused.
         memory: How much memory DuckDB may use, as it writes sizes: 2GB.
     """
 
     table: str
     columns: Columns
-    delta_0: int
+    typical: int
     drops_nulls: bool = False
     memory: str = "2GB"
 
@@ -51,7 +51,7 @@ class BoundedCopyRequest:
             table=self.table,
             member=self.columns.member,
             elements=self.columns.elements,
-            delta_0=self.delta_0,
+            typical=self.typical,
             period=self.columns.stated_period,
             rule=RULE,
             salt=salt_id(self.table),
@@ -125,8 +125,8 @@ def _left_out(dialect: DataDialect, asked: BoundedCopyRequest) -> str:
         f"SELECT {', '.join(names)}, row_count FROM (SELECT {', '.join(f'pairs.{name}' for name in names)}, "
         f"pairs.row_count, row_number() OVER (PARTITION BY pairs.period, pairs.member ORDER BY {order}) AS place "
         f"FROM {_PAIRS} AS pairs JOIN {_SALTS} ON {_SALTS}.period = pairs.period "
-        f"SEMI JOIN (SELECT period, member FROM {_PAIRS} GROUP BY period, member HAVING count(*) > {asked.delta_0}) "
-        f"AS heavy ON heavy.period = pairs.period AND heavy.member = pairs.member) WHERE place > {asked.delta_0}"
+        f"SEMI JOIN (SELECT period, member FROM {_PAIRS} GROUP BY period, member HAVING count(*) > {asked.typical}) "
+        f"AS heavy ON heavy.period = pairs.period AND heavy.member = pairs.member) WHERE place > {asked.typical}"
     )
 
 

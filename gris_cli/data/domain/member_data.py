@@ -69,10 +69,10 @@ class NameTable:
 
 
 @contextmanager
-def read_pairs(source: Source, *, delta_0: int, salt: bytes, by_frequency: bool = False) -> Iterator[Pairs]:
+def read_pairs(source: Source, *, typical: int, salt: bytes, by_frequency: bool = False) -> Iterator[Pairs]:
     """Give the pairs of a source for as long as the block runs.
 
-    Members stand in the order of their ids. Members with more than `delta_0` elements have these in hash order; the
+    Members stand in the order of their ids. Members with more than `typical` elements have these in hash order; the
     others keep them all, whatever their order. With `by_frequency`, a member's more frequent elements come first.
 
     Raises InputError: there is no such file, table or column, a column has another type than expected, or rows
@@ -88,7 +88,7 @@ def read_pairs(source: Source, *, delta_0: int, salt: bytes, by_frequency: bool 
             _load(connection, relation, source, kind)
         except duckdb.Error:
             raise InputError("expected data that can be read to their end") from None
-        yield _coded(connection, kind, delta_0, salt, by_frequency=by_frequency)
+        yield _coded(connection, kind, typical, salt, by_frequency=by_frequency)
 
 
 def _relation(connection: duckdb.DuckDBPyConnection, source: Source) -> duckdb.DuckDBPyRelation:
@@ -147,7 +147,7 @@ def _load(
 
 
 def _coded(
-    connection: duckdb.DuckDBPyConnection, kind: ColumnType, delta_0: int, salt: bytes, *, by_frequency: bool
+    connection: duckdb.DuckDBPyConnection, kind: ColumnType, typical: int, salt: bytes, *, by_frequency: bool
 ) -> Pairs:
     """Replace texts by codes, in the order of the texts, and put each member's elements in their order."""
     for noun in ("member", "element"):
@@ -156,7 +156,7 @@ def _coded(
             f"count(*) AS size FROM texts GROUP BY {noun}"
         )
     frequent = "frequency DESC," if by_frequency else ""
-    needs_order = "TRUE" if by_frequency else f"members.size > {delta_0}"
+    needs_order = "TRUE" if by_frequency else f"members.size > {typical}"
     order_hash = DUCKDB.of_questions.order_hash(salt, ("member", "element"))
     rows = connection.execute(
         "SELECT members.code AS member, elements.code AS element FROM texts "  # noqa: S608 - the salt is in hexadecimal

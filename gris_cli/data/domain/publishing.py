@@ -65,7 +65,7 @@ def found_on_this_machine(publication: Publication) -> Found:
     parameters = publication.parameters
     by_frequency = parameters.method is Method.GREEDY
     with read_pairs(
-        publication.source, delta_0=parameters.delta_0, salt=publication.salt, by_frequency=by_frequency
+        publication.source, typical=parameters.typical, salt=publication.salt, by_frequency=by_frequency
     ) as pairs:
         noise = KeyedElementNoise(secrets.token_bytes(SEED_BYTES), parameters, pairs.keys)
         return Found(pairs.named(discover(pairs.contributions, parameters, noise).elements), pairs.type)
@@ -88,7 +88,7 @@ def domain_of(publication: Publication, found: Found, now: datetime.datetime) ->
             "method": parameters.method.value,
             "rho": Fraction(parameters.rho),
             "delta": Fraction(parameters.delta),
-            "delta_0": parameters.delta_0,
+            "typical": parameters.typical,
             "iterations": len(rounds(parameters)),
             "epsilon": guarantee.epsilon,
             "dp_delta": guarantee.delta,

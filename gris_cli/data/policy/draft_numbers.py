@@ -260,7 +260,7 @@ def _quantum(
     largest = max(
         shape.most_rows * max(map(abs, rows)), shape.most_members * max(map(abs, totals)), shape.most_rows
     )
-    elements = max(shape.delta_0, shape.buckets)
+    elements = max(shape.typical, shape.buckets)
     widest = max(shape.tau * (rows[1] - rows[0]), totals[1] - totals[0])
     noise = widest * math.ceil(math.sqrt(elements / shape.rho))
     # A step divides bounds, which are powers of two: below 1 it is one by a power of 10, or two or five of these.

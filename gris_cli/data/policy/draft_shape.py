@@ -42,7 +42,7 @@ class Shape:
     """What is chosen by the rows of a table.
 
     Attributes:
-        delta_0: In how many elements a member counts.
+        typical: In how many elements a member counts.
         tau: How many rows of a member count in one element; a total of all rows is one element too.
         rows_cut: Which share of the rows that leaves out, in one total of all rows.
         list_tau: What tau would be if only lists by one column had to have nearly all of their rows.
@@ -54,7 +54,7 @@ class Shape:
             time, or hardly a member.
     """
 
-    delta_0: int
+    typical: int
     tau: int
     rows_cut: float
     list_tau: int
@@ -65,9 +65,9 @@ class Shape:
     months: tuple[datetime.date, datetime.date] | None
 
     @property
-    def delta_1(self) -> int:
+    def names_typical(self) -> int:
         """In how many elements a member counts in a first look, which names elements."""
-        return max(1, self.delta_0 // 2)
+        return max(1, self.typical // 2)
 
     @property
     def rho(self) -> float:
@@ -87,7 +87,7 @@ def shape_of(connection: duckdb.DuckDBPyConnection, draft: Draft) -> Shape:
     of_lists = (_bound(connection, _sizes(draft, "count(*)", each), _MOST_ROWS) for each in columns)
     list_tau = min(tau, max(of_lists, default=tau))
     return Shape(
-        delta_0=max((_bound(connection, each, _MOST_ELEMENTS) for each in sizes), default=4),
+        typical=max((_bound(connection, each, _MOST_ELEMENTS) for each in sizes), default=4),
         tau=tau,
         rows_cut=_cut(connection, total, tau),
         list_tau=list_tau,

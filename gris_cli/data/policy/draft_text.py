@@ -35,7 +35,7 @@ _HEAD = (
 _READ = (
     "Rows were read, for you as the owner: which columns are left out and why, and shares in comments, tell of them. "
     "Show this file to no analyst before you have taken the comments out.\n"
-    "Bounds (delta_0, delta_1, units, tau, buckets, lower, upper, grids, from, to) come from the same data, in round "
+    "Bounds (typical, units, tau, buckets, lower, upper, grids, from, to) come from the same data, in round "
     "numbers, so that they tell little of anybody; what is chosen by data is outside of the guarantee all the same. "
     "DECIDE: keep them, or replace them by what you know from elsewhere or from another period."
 )
@@ -67,11 +67,11 @@ _NO_TIME = (
     "DECIDE: no column looks like the time of a row. Name it here if questions should take a time range:\n"
 )
 _CONTRIBUTIONS = (
-    "What a question costs, and in how many elements a member counts: in delta_0 (in buckets of time alone, in "
-    "`buckets`), those that a public hash chooses; nearly all that members have is within them. A first look, with the "
-    "bound delta_1 and its share of the units, finds names; the second counts these alone. Counts that have to be more "
+    "What a question costs, and in how many elements a member counts: in typical (in buckets of time alone, in "
+    "`buckets`), those that a public hash chooses; nearly all that members have is within them. A first look, with "
+    "names.typical and its share of the units, finds names; the second counts these alone. Counts that have to be more "
     "exact may cost up to most_units. DECIDE: more units mean less noise at a higher price; a larger max_names shows "
-    "longer lists, for which delta_0 has to grow."
+    "longer lists, for which typical has to grow."
 )
 _SUMS = "max_members and max_rows promise that the table never grows beyond: far above what it has."
 _FURTHER = "`shift: true` gives counts of a few known elements less noise."
@@ -232,10 +232,10 @@ def _contributions(drafted: Drafted, shape: Shape) -> Iterator[str]:
     yield from comment(f"{_CONTRIBUTIONS}\n{_FURTHER}", 4)
     yield "    contributions:"
     yield "      bound: in_query"
-    yield f"      delta_0: {shape.delta_0}"
+    yield f"      typical: {shape.typical}"
     yield f"      units: {UNITS}"
     yield f"      most_units: {MOST_UNITS}"
-    yield f"      names: {{delta_1: {shape.delta_1}, share: {NAMES_SHARE}, max_names: {MOST_NAMES}}}"
+    yield f"      names: {{typical: {shape.names_typical}, share: {NAMES_SHARE}, max_names: {MOST_NAMES}}}"
     if shape.buckets:
         yield f"      buckets: {shape.buckets}"
     if drafted.values:

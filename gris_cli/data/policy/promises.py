@@ -27,7 +27,7 @@ from dp_service.terms import BoundedBy, ColumnType
 from gris_cli.data.policy.reads import reads_of
 from pinot_connector.engines.base import Engine, EngineQuery
 
-ASSUMED_BOUND = "contributions.delta_0"
+ASSUMED_BOUND = "contributions.typical"
 ONE_VALUE = "contributions.totals.one_value"
 BLOCK = "block"
 _SIZES = "contributions.sums."
@@ -38,7 +38,7 @@ class Promise:
     """A promise of the policy that nothing checks when a question is asked, and what the data hold.
 
     Attributes:
-        key: The policy's key: `columns.C.delta`, `measures.events.tau`, `contributions.delta_0`,
+        key: The policy's key: `columns.C.delta`, `measures.events.tau`, `contributions.typical`,
             `contributions.totals.one_value`, `block`, or a size of the table, `contributions.sums.max_members` or
             `contributions.sums.max_rows`.
         promised: The most that a member, or the table, may have.
@@ -137,7 +137,7 @@ def promises_of(
         yield largest("measures.events.tau", tau, grouped, rows=True)
     is_assumed = contributions is not None and contributions.bounded_by is BoundedBy.ASSUMED
     if contributions is not None and is_assumed and (keys := list(largest_keys(table))):
-        yield largest(ASSUMED_BOUND, contributions.delta_0, keys, rows=False)
+        yield largest(ASSUMED_BOUND, contributions.typical, keys, rows=False)
     for column in of_one_value(table):
         yield largest(ONE_VALUE, 1, [(column,)], rows=False)
     if blocks is not None and (block := block_column(table, blocks)) is not None:

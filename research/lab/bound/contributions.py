@@ -1,7 +1,7 @@
 """What every bound leaves of the counts: sums that DuckDB makes, for tens of millions of pairs in limited memory.
 
-A member with s elements of whom Delta_0 are kept keeps each with the chance min(1, Delta_0 / s), because the hash that
-chooses knows nothing of elements. So a count that is bounded to Delta_0 is expected to be the sum of these chances over
+A member with s elements of whom Delta are kept keeps each with the chance min(1, Delta / s), because the hash that
+chooses knows nothing of elements. So a count that is bounded to Delta is expected to be the sum of these chances over
 the members that hold the element, and one pass gives it for all bounds at once, without a hash of any pair. What the
 hash would choose differs from that by less than noise does.
 

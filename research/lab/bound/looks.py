@@ -59,7 +59,7 @@ class Question:
 
 @dataclass(frozen=True)
 class OneLook:
-    """One look with the bound Delta_0."""
+    """One look with the bound Delta."""
 
     units: int
     bound: int
@@ -169,7 +169,7 @@ class Trials:
     def _hopeful(self, look: BoundGauss) -> Integers:
         """Return the elements that a look may show, ascending; all others only take time."""
         threshold, sigma = look.threshold or 0, math.sqrt(look.variance)
-        left = self._counts.under(look.bound.delta_0)
+        left = self._counts.under(look.bound.typical)
         return np.flatnonzero(np.rint(left) > threshold - _HOPELESS * sigma)
 
 

@@ -122,7 +122,7 @@ def _bounds_reason(look: Look, counts: BoundedCounts) -> str:
     heavy = f"Half of the members have at most {median} of the elements, nine in ten {most}, the heaviest {largest}."
     if isinstance(look, OneLook):
         kept = counts.kept[counts.bounds.index(look.bound)]
-        return f"{heavy} Delta_0 = {look.bound} keeps {kept:.0%} of what they have; a larger one would add noise."
+        return f"{heavy} Delta = {look.bound} keeps {kept:.0%} of what they have; a larger one would add noise."
     names = counts.kept[counts.bounds.index(look.names_bound)]
     kept = counts.kept_within[counts.bounds.index(look.counts_bound)]
     return (
@@ -135,12 +135,12 @@ def policy_block(look: Look, question: Question) -> str:
     """Return what a policy says of a table whose queries bound members so."""
     match look:
         case OneLook(units, bound):
-            stated = f"delta_0: {bound}, units: {units}, min_count: {question.min_count}"
+            stated = f"typical: {bound}, units: {units}, min_count: {question.min_count}"
         case BothLooks(units, names_bound, counts_bound, share):
             most = min(question.most_names, MAXIMUM_NAMES)
             stated = (
-                f"delta_0: {counts_bound}, units: {units}, min_count: {question.min_count}, "
-                f"names: {{delta_1: {names_bound}, share: {share}, max_names: {most}}}"
+                f"typical: {counts_bound}, units: {units}, min_count: {question.min_count}, "
+                f"names: {{typical: {names_bound}, share: {share}, max_names: {most}}}"
             )
     return f"contributions: {{bound: in_query, {stated}}}"
 
@@ -149,7 +149,7 @@ def format_look(look: Look, question: Question) -> str:
     """Return a setting in words."""
     match look:
         case OneLook(units, bound):
-            return f"one look with Delta_0 = {bound} and {units} units"
+            return f"one look with Delta = {bound} and {units} units"
         case BothLooks(units, names_bound, counts_bound, share):
             return (
                 f"two looks with Delta_1 = {names_bound}, Delta_2 = {counts_bound} and {units} units, {share} of them "

@@ -147,8 +147,8 @@ def _accounts(information: int, calls: int) -> str:
 
 def _documented(data: Data, units: int) -> str:
     """Return what `examples/bounded` has, for members with so many items."""
-    names = f"{{delta_1: {max(data.items // 2, 1)}, share: 0.35, max_names: {3 * K // 2}}}"
-    bound = f"bound: in_query, delta_0: {data.items}, units: {units}, min_count: 1"
+    names = f"{{typical: {max(data.items // 2, 1)}, share: 0.35, max_names: {3 * K // 2}}}"
+    bound = f"bound: in_query, typical: {data.items}, units: {units}, min_count: 1"
     return f"contributions: {{{bound}, names: {names}}}"
 
 
@@ -173,13 +173,13 @@ def planned(data: Data, lengths: frozenset[int], units: int, delta: Fraction) ->
 
 
 def _months(data: Data, units: int) -> str:
-    bound = f"bound: in_query, delta_0: 1, buckets: {data.months}, units: {units}"
+    bound = f"bound: in_query, typical: 1, buckets: {data.months}, units: {units}"
     return f"    contributions: {{{bound}}}\n    measures: {{distinct_members: true}}\n{_columns(data)}"
 
 
 def _numbers(data: Data, units: int) -> str:
     return (
-        f"    contributions: {{bound: in_query, delta_0: 1, units: {units}}}\n"
+        f"    contributions: {{bound: in_query, typical: 1, units: {units}}}\n"
         f"    measures: {{distinct_members: true, events: {{tau: {data.rows}, tau_is: clipped}}}}\n{_columns(data)}"
     )
 
@@ -187,7 +187,7 @@ def _numbers(data: Data, units: int) -> str:
 def _sums(data: Data, units: int) -> str:
     # Apart from rows: a table with both allows sums over rows too, whose noise may be too large to be drawn.
     return (
-        f"    contributions: {{bound: in_query, delta_0: 1, units: {units}, "
+        f"    contributions: {{bound: in_query, typical: 1, units: {units}, "
         "sums: {max_members: 1000000, max_rows: 100000000}}\n"
         "    measures: {distinct_members: true}\n"
         f"    values: {{amount: {{type: decimal, lower: 0, upper: {data.total}, "

@@ -40,7 +40,7 @@ def cofacts() -> BoundedCounts:
 
 
 def test_a_bound_leaves_the_sum_of_the_chances(tmp_path: Path) -> None:
-    """Of each member that holds an element: Delta_0 out of all its elements, or out of those among the M largest."""
+    """Of each member that holds an element: Delta out of all its elements, or out of those among the M largest."""
     chosen, held = random.Random(1), defaultdict(set)
     for _ in range(3000):
         held[f"m{int(chosen.paretovariate(0.8)) % 70}"].add(f"é{int(chosen.paretovariate(0.5)) % 50}")
@@ -76,7 +76,7 @@ def test_a_bound_leaves_the_sum_of_the_chances(tmp_path: Path) -> None:
 
 def contributions_of_cofacts() -> Contributions:
     """Return the pairs in the order of a salted hash."""
-    with read_pairs(Source(FEEDBACK, "member_id", "article_id"), delta_0=1, salt=b"another") as pairs:
+    with read_pairs(Source(FEEDBACK, "member_id", "article_id"), typical=1, salt=b"another") as pairs:
         return pairs.contributions
 
 
@@ -205,7 +205,7 @@ def test_the_fewest_units_whose_answers_are_useful_are_proposed(
     assert reason in made.reasons[0]
     if units == 20:
         assert made.proposed.look == TWO
-        assert "For as many units one look with Delta_0 = 8 and 20 units finds 45.0" in " ".join(made.reasons)
+        assert "For as many units one look with Delta = 8 and 20 units finds 45.0" in " ".join(made.reasons)
 
 
 def test_where_nothing_is_shown_the_fewest_units_are_proposed(cofacts: BoundedCounts) -> None:

@@ -105,7 +105,7 @@ def without_noise(ending: str) -> None:
 
 
 def bounds_nobody() -> None:
-    """Members count in all of their elements, which the mechanism takes to be at most delta_0."""
+    """Members count in all of their elements, which the mechanism takes to be at most typical."""
     real = member_bounds.InQueryBound
 
     def unbounded(_: int, *others: Any) -> InQueryBound:

@@ -37,7 +37,7 @@ _TABLE = """
       name: {{type: string, group_by: true}}
 """
 _BOUNDED = f"""
-    contributions: {{{{bound: in_query, delta_0: 1, units: 1, sums: {{{{max_members: 100000, max_rows: 100000}}}}}}}}
+    contributions: {{{{bound: in_query, typical: 1, units: 1, sums: {{{{max_members: 100000, max_rows: 100000}}}}}}}}
     values:
       pieces: {{{{type: int64, lower: 0, upper: {_PIECES}}}}}
 """

@@ -53,7 +53,7 @@ SMALL_POLICY = POLICY.replace(f"epsilon_per: {EPSILON_PER}", f"epsilon_per: {SMA
 _BOUNDED_COLUMNS = """
     member: member_id
     consistency: fresh
-    contributions: {bound: in_query, delta_0: 1, units: 1, min_count: 3}
+    contributions: {bound: in_query, typical: 1, units: 1, min_count: 3}
     measures: {distinct_members: true}
     time: {column: day, type: date, buckets: [day]}
     columns:
@@ -64,12 +64,12 @@ _BOUNDED_COLUMNS = """
 LOOKS = "_in_two_looks"
 """How the names of the tables end whose questions take two looks; they hold the same rows."""
 _LOOKS_COLUMNS = _BOUNDED_COLUMNS.replace(
-    "units: 1, min_count: 3", "units: 2, min_count: 3, names: {delta_1: 1, share: 1/2, max_names: 2}"
+    "units: 1, min_count: 3", "units: 2, min_count: 3, names: {typical: 1, share: 1/2, max_names: 2}"
 )
 SHIFTED = "_relative_to_the_total"
 """How the names of the tables end whose counts are released relative to the number of members."""
 _SHIFTED_COLUMNS = _BOUNDED_COLUMNS.replace(
-    "delta_0: 1, units: 1, min_count: 3", "delta_0: 2, units: 1, shift: true"
+    "typical: 1, units: 1, min_count: 3", "typical: 2, units: 1, shift: true"
 )
 SUMMED = "_summed"
 """How the names of the tables end whose pieces are summed."""

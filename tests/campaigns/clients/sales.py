@@ -19,7 +19,7 @@ tables:
   sales:
     member: member_id
     time: {column: day, type: date, buckets: [day, month]}
-    contributions: {bound: in_query, delta_0: 4, units: 20, sums: {max_members: 100000, max_rows: 1000000}}
+    contributions: {bound: in_query, typical: 4, units: 20, sums: {max_members: 100000, max_rows: 1000000}}
     measures: {distinct_members: true}
     columns:
       member_id: {type: string}

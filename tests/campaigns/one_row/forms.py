@@ -62,7 +62,7 @@ tables:
     columns: {_COLUMNS.replace("NULLS", "nulls: keep, ")}
   summed:
     member: member
-    contributions: {{bound: in_query, delta_0: 1, units: 10, min_count: 1,
+    contributions: {{bound: in_query, typical: 1, units: 10, min_count: 1,
                      sums: {{max_members: 1000, max_rows: 100000}}}}
     measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}},
                distinct: {{text: 2, number: 3, small: 1, day: 1}}}}
@@ -72,8 +72,8 @@ tables:
       whole: {{type: int64, lower: -5, upper: 20, row_lower: -5, row_upper: 20}}
   looked:
     member: member
-    contributions: {{bound: in_query, delta_0: 1, units: 10, min_count: 1,
-                     names: {{delta_1: 1, share: 0.35, max_names: 400}}}}
+    contributions: {{bound: in_query, typical: 1, units: 10, min_count: 1,
+                     names: {{typical: 1, share: 0.35, max_names: 400}}}}
     measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
     columns: {_COLUMNS.replace("NULLS", "")}
     quantiles:

@@ -27,7 +27,7 @@ _FIRST_DAY = datetime.date(2016, 7, 18)
 _EPOCH = datetime.date(1970, 1, 1)
 _COLUMNS = {"member": "STRING", "text": "STRING", "number": "LONG", "flag": "BOOLEAN"}
 _TEXTS = ("a", "it's", "\\x41", "é", "😀" * 128, "ß" * 300, "two words", "--", "TRUE", "0")
-_TWO_LOOKS = ", names: {delta_1: 2, share: 0.35, max_names: 75}"
+_TWO_LOOKS = ", names: {typical: 2, share: 0.35, max_names: 75}"
 _DIMENSIONS = (("text",), ("number",), ("flag",), ("day",), ("text", "number"), ("day", "flag", "text"))
 
 
@@ -41,7 +41,7 @@ tables:
   {table}:
     member: member
     measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}{distinct}}}
-    contributions: {{bound: in_query, delta_0: 3, units: 20, min_count: 2{looks}}}
+    contributions: {{bound: in_query, typical: 3, units: 20, min_count: 2{looks}}}
     columns:
       text: {{type: string, group_by: true, filter: [not_in]}}
       number: {{type: int64, group_by: true, filter: [range]}}

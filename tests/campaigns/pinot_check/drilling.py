@@ -57,7 +57,7 @@ def totals_of_copies(cluster: CheckedCluster) -> str:
         for by in drill_down.BY:
             table = cluster.name_of("_".join(by))
             copy = folder / f"{by[1]}.parquet"
-            what = BoundedCopyRequest(table, Columns("member", by), drill_down.DELTA_0)
+            what = BoundedCopyRequest(table, Columns("member", by), drill_down.TYPICAL)
             bounded_copy(folder / "rows.parquet", copy, what, work=_run)
             held = _rows_of(copy)
             _loaded(cluster, "_".join(by), held)

@@ -366,7 +366,7 @@ def _reach(resolution: Resolution) -> int | None:
     looks = kind_of(resolution.parameters).first_look
     if looks is None or resolution.names is not None:
         return resolution.parameters.delta_l0
-    return looks.names_bound.delta_0
+    return looks.names_bound.typical
 
 
 def _look_or_mechanism(

@@ -92,12 +92,12 @@ def _bounded(draw: st.DrawFn, table: dict[str, Any]) -> dict[str, Any]:
     """Draw a bound that the query sees to, so that nothing has to be promised of the data."""
     block = {
         "bound": "in_query",
-        "delta_0": draw(st.integers(1, 3)),
+        "typical": draw(st.integers(1, 3)),
         "units": draw(st.integers(1, 20)),
         "min_count": draw(st.sampled_from([1, 1, 2])),
     }
     if draw(st.booleans()):
-        names = {"delta_1": draw(st.integers(1, 3)), "share": "1/3", "max_names": draw(st.integers(1, 3))}
+        names = {"typical": draw(st.integers(1, 3)), "share": "1/3", "max_names": draw(st.integers(1, 3))}
         block["names"] = names
     block["shift"] = draw(st.booleans())
     columns = {

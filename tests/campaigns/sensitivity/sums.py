@@ -104,7 +104,7 @@ def _changes(resolution: Resolution, whole: TypedHistogram, without: TypedHistog
         for each in after.keys() | before.keys()
     ]
     moved = [change for change in moved if any(change)]
-    if len(moved) > contributions.delta_0:
+    if len(moved) > contributions.typical:
         yield "a member changes more elements than Delta"
     if any(not 1 <= change[0] <= mechanism.bound.tau for change in moved):
         yield NOT_COUNTED

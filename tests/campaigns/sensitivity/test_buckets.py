@@ -45,10 +45,10 @@ from tests.support.queries.buckets import (
 )
 
 BLOCKS = {
-    "bounded": "contributions: {bound: in_query, delta_0: 2, units: 10}",
-    "shifted": "contributions: {bound: in_query, delta_0: 3, units: 10, shift: true}",
-    "of their own": "contributions: {bound: in_query, delta_0: 9, buckets: 2, units: 10}",
-    "summed": "contributions: {bound: in_query, delta_0: 2, units: 10, sums: {max_members: 1000, max_rows: 1000}}",
+    "bounded": "contributions: {bound: in_query, typical: 2, units: 10}",
+    "shifted": "contributions: {bound: in_query, typical: 3, units: 10, shift: true}",
+    "of their own": "contributions: {bound: in_query, typical: 9, buckets: 2, units: 10}",
+    "summed": "contributions: {bound: in_query, typical: 2, units: 10, sums: {max_members: 1000, max_rows: 1000}}",
     "unbounded": "",
 }
 # Berlin changed its clocks at 1:00 in UTC on both days.
@@ -255,11 +255,11 @@ def test_members_that_are_not_bounded_over_buckets_are_found() -> None:
 
 
 def test_a_bound_of_buckets_that_the_query_forgets_is_found() -> None:
-    """The query keeps to the table's `delta_0`, and the noise is that of fewer buckets."""
+    """The query keeps to the table's `typical`, and the noise is that of fewer buckets."""
     resolution = heavy("of their own")
     contributions = resolution.parameters.contributions
     assert contributions is not None
-    forgotten = replace(contributions, delta_0=9)
+    forgotten = replace(contributions, typical=9)
     asks = replace(resolution, parameters=replace(resolution.parameters, contributions=forgotten))
     assert "a member changes more buckets than Delta" in faults(resolution, HEAVY, "timestamps", asks=asks)
 

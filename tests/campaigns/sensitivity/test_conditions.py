@@ -28,7 +28,7 @@ tables:
   t:
     member: member
     contributions:
-      {{bound: in_query, delta_0: {delta_0}, units: 10, min_count: 1, sums: {{max_members: 1000, max_rows: 100000}}}}
+      {{bound: in_query, typical: {typical}, units: 10, min_count: 1, sums: {{max_members: 1000, max_rows: 100000}}}}
     measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
     columns:
       member: {{type: string}}
@@ -62,10 +62,10 @@ OF_MEMBERS = (
 OF_ROWS = (OF_MEMBERS[1], *OF_MEMBERS[3:])
 
 
-def policy(*, delta_0: int = 2, known: bool = False, lower: int = 5, nulls: str = "drop") -> Policy:
+def policy(*, typical: int = 2, known: bool = False, lower: int = 5, nulls: str = "drop") -> Policy:
     """Return a policy whose values are conditions as well."""
     domain = ", domain: [a, b, z]" if known else ""
-    return parse_policy(POLICY.format(delta_0=delta_0, domain=domain, lower=lower, nulls=nulls))
+    return parse_policy(POLICY.format(typical=typical, domain=domain, lower=lower, nulls=nulls))
 
 
 @st.composite
@@ -84,16 +84,16 @@ def statements(draw: st.DrawFn) -> str:
 @given(
     rows=ROWS,
     sql=statements(),
-    delta_0=st.integers(1, 2),
+    typical=st.integers(1, 2),
     known=st.booleans(),
     lower=st.sampled_from([-3, 0, 5]),
     nulls=st.sampled_from(["drop", "own_count"]),
 )
 def test_a_member_changes_numbers_with_conditions_within_the_price(
-    asked_of: Asked, *, rows: list[Row], sql: str, delta_0: int, known: bool, lower: int, nulls: str
+    asked_of: Asked, *, rows: list[Row], sql: str, typical: int, known: bool, lower: int, nulls: str
 ) -> None:
     """Members with rows that meet a condition, that do not, and of both; NULL, 2^63, repeated and negative values."""
-    under = policy(delta_0=delta_0, known=known, lower=lower, nulls=nulls)
+    under = policy(typical=typical, known=known, lower=lower, nulls=nulls)
     assert faults(asked_of, parse_sql(sql, under), under, rows) == []
 
 

@@ -136,7 +136,7 @@ BROKEN = {
             MEMBERS,
             BY_TOPIC,
             key_delta=None,
-            contributions={"bound": "in_query", "delta_0": 1, "units": 10},
+            contributions={"bound": "in_query", "typical": 1, "units": 10},
         ),
         rewriting('PARTITION BY "gris_member"', 'PARTITION BY "gris_member", "topic"'),
         "a member changes 2 elements, and Delta is 1",

@@ -89,7 +89,7 @@ def _scalar(value: Any) -> Any:
     kind=st.sampled_from(list(TYPES)),
     form=st.sampled_from(FORMS),
     with_text=st.booleans(),
-    block=st.sampled_from(["", "contributions: {bound: in_query, delta_0: 1, units: 10}"]),
+    block=st.sampled_from(["", "contributions: {bound: in_query, typical: 1, units: 10}"]),
 )
 def test_a_member_changes_its_own_elements_alone(
     rows: list[Row], kind: str, form: Any, with_text: bool, block: str

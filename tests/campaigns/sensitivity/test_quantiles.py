@@ -119,7 +119,7 @@ def faults_of(
     rule=st.sampled_from(MemberValue),
     column=st.sampled_from(["whole", "number"]),
     by=st.sampled_from([(), ("text",), ("text",)]),
-    delta_0=st.integers(1, 2),
+    typical=st.integers(1, 2),
 )
 def test_a_member_changes_one_cell_of_each_of_its_elements(
     asked_of: Asked,
@@ -129,10 +129,10 @@ def test_a_member_changes_one_cell_of_each_of_its_elements(
     rule: MemberValue,
     column: str,
     by: tuple[str, ...],
-    delta_0: int,
+    typical: int,
 ) -> None:
     """Rows of NULL, NaN, infinities, 2^63, negative and repeated ones, of members who come and who leave."""
-    under = policy(rule, whole=WHOLES[place], number=NUMBERS[place], delta_0=delta_0)
+    under = policy(rule, whole=WHOLES[place], number=NUMBERS[place], typical=typical)
     assert faults(asked_of, asked(column, by=by), under, rows) == set()
 
 
@@ -195,7 +195,7 @@ def test_rows_that_all_count_are_found(asked_of: Asked, monkeypatch: pytest.Monk
 
     statement = import_module("dp_service.queries.render.statement")
     monkeypatch.setattr(statement, "chosen_rows", every_row)
-    found = faults(asked_of, asked("whole"), policy(MemberValue.ONE_ROW, delta_0=3), HEAVY)
+    found = faults(asked_of, asked("whole"), policy(MemberValue.ONE_ROW, typical=3), HEAVY)
     assert "a member changes a cell by something else than 1" in found
 
 

@@ -159,7 +159,7 @@ def test_a_query_in_which_members_keep_all_their_values_is_found(tmp_path: Path)
     }
     table = {
         "member": "member",
-        "contributions": {"bound": "in_query", "delta_0": 2, "units": 20},
+        "contributions": {"bound": "in_query", "typical": 2, "units": 20},
         "measures": {"distinct": {"text": 2}},
         "columns": columns,
     }
@@ -225,7 +225,7 @@ def test_a_query_that_bounds_nobody_is_found(tmp_path: Path) -> None:
     """A member has four texts where two may count; bounded, nothing is found, for members and for events."""
     day = datetime.date(2019, 1, 1)
     rows = [Row("m1", "t0", 1, True, day), *(Row("m2", f"t{i % 4}", 1, True, day) for i in range(8))]
-    block = {"bound": "in_query", "delta_0": 2, "units": 20}
+    block = {"bound": "in_query", "typical": 2, "units": 20}
     columns = {"text": {"type": "string", "group_by": True}}
     measures = {"distinct_members": True, "events": {"tau": 2, "tau_is": "clipped"}}
     table = {"member": "member", "contributions": block, "measures": measures, "columns": columns}
@@ -249,8 +249,8 @@ def test_a_second_look_that_bounds_nobody_is_found(tmp_path: Path) -> None:
     day = datetime.date(2019, 1, 1)
     rows = [Row(f"m{i % 4}", f"t{i % 4}", 1, True, day) for i in range(4)]
     rows += [Row("m9", f"t{i % 4}", 1, True, day) for i in range(8)]
-    names = {"delta_1": 2, "share": "1/4", "max_names": 4}
-    block = {"bound": "in_query", "delta_0": 2, "units": 20, "names": names}
+    names = {"typical": 2, "share": "1/4", "max_names": 4}
+    block = {"bound": "in_query", "typical": 2, "units": 20, "names": names}
     columns = {"text": {"type": "string", "group_by": True}}
     table = {
         "member": "member",
@@ -278,7 +278,7 @@ def test_a_total_that_counts_other_members_is_found(
     day = datetime.date(2019, 1, 1)
     rows = [Row(f"m{i}", f"t{j}", 1, True, day) for i in range(6) for j in range(4) if (i + j) % 2 or i < 2]
     rows = [*rows, *rows]
-    block = {"bound": "in_query", "delta_0": 4, "units": 20, "shift": True}
+    block = {"bound": "in_query", "typical": 4, "units": 20, "shift": True}
     columns = {"text": {"type": "string", "group_by": True, "domain": ["t0", "t1", "t2", "t3"]}}
     measures = {"distinct_members": True, "events": {"tau": 2, "tau_is": "clipped"}}
     table = {"member": "member", "contributions": block, "measures": measures, "columns": columns}

@@ -32,9 +32,9 @@ tables:
     member: member
     contributions:
       bound: in_query
-      delta_0: 1
+      typical: 1
       units: 10
-      names: {delta_1: {delta_1}, share: 1/4, max_names: 3}
+      names: {typical: {typical}, share: 1/4, max_names: 3}
       sums: {max_members: 1000, max_rows: 100000}
     measures: {distinct_members: true, events: {tau: 2, tau_is: clipped}}
     columns:
@@ -53,7 +53,7 @@ tables:
     number=st.sampled_from(NUMBERS),
     columns=st.sampled_from([("whole",), ("number",), ("number", "whole")]),
     by=st.sampled_from([(), ("text",), ("text",)]),
-    delta_0=st.integers(1, 2),
+    typical=st.integers(1, 2),
     known=st.booleans(),
     measure=st.sampled_from(Measure),
     spread=st.booleans(),
@@ -66,13 +66,13 @@ def test_a_member_changes_counts_and_sums_within_the_price(
     number: str,
     columns: tuple[str, ...],
     by: tuple[str, ...],
-    delta_0: int,
+    typical: int,
     known: bool,
     measure: Measure,
     spread: bool,
 ) -> None:
     """Rows of NULL, NaN, infinities, 2^63, negative and repeated ones, of members who come and who leave."""
-    under = policy(whole=whole, number=number, delta_0=delta_0, known=known)
+    under = policy(whole=whole, number=number, typical=typical, known=known)
     assert faults(asked_of, asked(*columns, by=by, measure=measure, spread=spread), under, rows) == []
 
 
@@ -83,13 +83,13 @@ def test_a_member_changes_counts_and_sums_within_the_price(
     whole=st.sampled_from(WHOLES),
     names=st.sets(st.sampled_from("abc"), min_size=1),
     measure=st.sampled_from(Measure),
-    delta_1=st.integers(1, 2),
+    typical=st.integers(1, 2),
 )
 def test_a_member_changes_what_a_second_look_sums_within_its_price(
-    asked_of: Asked, *, rows: list[Row], whole: str, names: set[str], measure: Measure, delta_1: int
+    asked_of: Asked, *, rows: list[Row], whole: str, names: set[str], measure: Measure, typical: int
 ) -> None:
     """Whatever a first look has named, members are bounded within the names."""
-    two_looks = LOOKS.replace("{whole}", whole).replace("{delta_1}", str(delta_1))
+    two_looks = LOOKS.replace("{whole}", whole).replace("{typical}", str(typical))
     query, named = asked("whole", measure=measure), tuple((name,) for name in sorted(names))
 
     def second(resolution: Resolution) -> Resolution:
@@ -100,7 +100,7 @@ def test_a_member_changes_what_a_second_look_sums_within_its_price(
 
 def test_a_second_look_that_is_bounded_as_the_first_is_found(asked_of: Asked) -> None:
     """Ada counts in both names, where the price is for one."""
-    two_looks = parse_policy(LOOKS.replace("{whole}", SIGNED).replace("{delta_1}", "2"))
+    two_looks = parse_policy(LOOKS.replace("{whole}", SIGNED).replace("{typical}", "2"))
 
     def wrong(resolution: Resolution) -> Resolution:
         return bounds_nobody(second_look(resolution, (("a",), ("b",))))

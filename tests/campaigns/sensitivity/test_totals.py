@@ -34,7 +34,7 @@ tables:
   t:
     member: member
     contributions:
-      {{bound: in_query, delta_0: {delta_0}, units: 10, min_count: {min_count},
+      {{bound: in_query, typical: {typical}, units: 10, min_count: {min_count},
         sums: {{max_members: 1000, max_rows: 100000}}, totals: {{share: {share}{one_value}}}}}
     measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
     columns:
@@ -69,7 +69,7 @@ def asked(
 ) -> Resolution:
     """Return a question for totals under a policy."""
     text = POLICY.format(
-        **{"delta_0": 2, "min_count": 1, "share": "1/4", "one_value": "", "known": "", "nulls": "", **stated}
+        **{"typical": 2, "min_count": 1, "share": "1/4", "one_value": "", "known": "", "nulls": "", **stated}
     )
     sums = (sum_of("paid"),) if summed else ()
     query = HistogramQuery("t", ("a", "b"), measure, aggregates=sums, totals_by=totals_by)
@@ -81,7 +81,7 @@ def asked_for_shares(*, measure: Measure, summed: bool, **stated: object) -> Res
     policy = parse_policy(
         POLICY.format(
             **{
-                "delta_0": 2,
+                "typical": 2,
                 "min_count": 1,
                 "share": "1/4",
                 "one_value": "",
@@ -147,7 +147,7 @@ def worst(connection: duckdb.DuckDBPyConnection, resolution: Resolution, rows: S
     totals_by=st.sampled_from("ab"),
     measure=st.sampled_from(Measure),
     summed=st.booleans(),
-    delta_0=st.integers(1, 4),
+    typical=st.integers(1, 4),
     min_count=st.integers(1, 4),
     share=st.sampled_from(["1/4", "1/2", "0.9"]),
     known=st.sampled_from(["", KNOWN]),
@@ -184,7 +184,7 @@ def test_a_member_moves_totals_within_the_price(
     rows=ROWS,
     measure=st.sampled_from(Measure),
     summed=st.booleans(),
-    delta_0=st.integers(1, 4),
+    typical=st.integers(1, 4),
     min_count=st.integers(1, 4),
     share=st.sampled_from(["1/4", "0.9"]),
     has_one=st.booleans(),

@@ -56,9 +56,9 @@ def test_what_a_file_states_is_read(tmp_path: Path, copy: CopyStatement) -> None
         ("[]", "in another form"),
         ("{}", "in another form"),
         *((changed(**{key: None}), "in another form") for key in json.loads(COPY.to_json())),
-        (changed(delta_0=0), "in another form"),
-        (changed(delta_0=True), "in another form"),
-        (changed(delta_0="3"), "in another form"),
+        (changed(typical=0), "in another form"),
+        (changed(typical=True), "in another form"),
+        (changed(typical="3"), "in another form"),
         (changed(rows=-1), "in another form"),
         (changed(elements=[]), "in another form"),
         (changed(elements="what"), "in another form"),
@@ -86,7 +86,7 @@ SPARK = "org.apache.spark.sql.parquet.row.metadata"
     [
         ("table", "clicks", 'table is "clicks" in the file and "visits" in the policy'),
         ("elements", ["month"], 'elements is ["month"] in the file and ["what"] in the policy'),
-        ("delta_0", 4, "delta_0 is 4 in the file and 3 in the policy"),
+        ("typical", 4, "typical is 4 in the file and 3 in the policy"),
         ("period", "month", 'period is "month" in the file and "all" in the policy'),
         # Nobody knows what another rule bounds.
         ("rule", "sha256/v2", 'rule is "sha256/v2" in the file and "sha256/v1" in the policy'),
@@ -161,7 +161,7 @@ def test_the_files_of_a_directory_are_one_copy(tmp_path: Path) -> None:
         read_bounded_copy(tmp_path)
     shutil.copy(tmp_path / "part-0.parquet", tmp_path / "part-2.parquet")
     assert read_bounded_copy(tmp_path).rows == 6
-    write(tmp_path / "part-2.parquet", replace(COPY, rows=6, delta_0=4).to_json())
+    write(tmp_path / "part-2.parquet", replace(COPY, rows=6, typical=4).to_json())
     with pytest.raises(BoundedCopyError, match="different bounded copies"):
         read_bounded_copy(tmp_path)
     (tmp_path / "more.txt").touch()

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.skipif(
 HOUR = datetime.timedelta(hours=1)
 START, END = (datetime.datetime(2023, 12, 20, 5, tzinfo=UTC), datetime.datetime(2024, 11, 2, 9, tzinfo=UTC))
 KINDS = ("days", "numbered days", "timestamps", "seconds", "milliseconds", "microseconds")
-UNBOUNDED, BOUNDED = "", "contributions: {bound: in_query, delta_0: 400, units: 10}"
+UNBOUNDED, BOUNDED = "", "contributions: {bound: in_query, typical: 400, units: 10}"
 EDGES = [
     datetime.datetime(2024, 3, 31, 1, tzinfo=UTC),
     datetime.datetime(2024, 10, 27, 1, tzinfo=UTC),

@@ -85,7 +85,7 @@ tables:
   t:
     member: member
     measures: {distinct_members: true, events: {tau: 2, tau_is: clipped}}
-    contributions: {bound: in_query, delta_0: 3, units: 20, min_count: 2%s}
+    contributions: {bound: in_query, typical: 3, units: 20, min_count: 2%s}
     columns:
       text: {type: string, group_by: true}
       number: {type: int64, group_by: true}
@@ -93,7 +93,7 @@ tables:
       day: {type: date, group_by: true}
 """
 BOUNDING = parse_policy(BOUNDS % ", shift: true")
-TWO_LOOKS = parse_policy(BOUNDS % ", names: {delta_1: 2, share: 0.35, max_names: 75}")
+TWO_LOOKS = parse_policy(BOUNDS % ", names: {typical: 2, share: 0.35, max_names: 75}")
 DIMENSIONS = (("text",), ("number",), ("flag",), ("day",), ("text", "number"), ("day", "flag", "text"))
 BOUNDED = tuple(
     HistogramQuery("t", dimensions, measure, k=3) for dimensions in DIMENSIONS for measure in Measure
@@ -228,7 +228,7 @@ def _table() -> Table:
 
 SUMMED = {
     "dropped": policy(table="dropped"),
-    "kept": policy(whole=WHOLES[1], number=NUMBERS[1], delta_0=3, table="kept"),
+    "kept": policy(whole=WHOLES[1], number=NUMBERS[1], typical=3, table="kept"),
     "doubled": policy(whole=WHOLES[2], number=NUMBERS[2], min_count=2, table="doubled"),
     "apart": policy(whole=WHOLES[3], number=NUMBERS[3], table="apart"),
 }
@@ -247,10 +247,10 @@ SUMS = tuple(
 SPREAD = {
     "rows": quantiles.policy(MemberValue.ONE_ROW, table="rows"),
     "means": quantiles.policy(
-        MemberValue.MEAN, whole=quantiles.WHOLES[1], number=quantiles.NUMBERS[1], delta_0=3, table="means"
+        MemberValue.MEAN, whole=quantiles.WHOLES[1], number=quantiles.NUMBERS[1], typical=3, table="means"
     ),
     "totals": quantiles.policy(
-        whole=quantiles.WHOLES[2], number=quantiles.NUMBERS[2], delta_0=1, table="totals"
+        whole=quantiles.WHOLES[2], number=quantiles.NUMBERS[2], typical=1, table="totals"
     ),
     "largest": quantiles.policy(MemberValue.LARGEST, table="largest"),
 }
@@ -354,7 +354,7 @@ def test_a_second_look_counts_the_names_alone(found: Found) -> None:
     for (query, names), answer in zip(SECOND, found.second, strict=True):
         bound = in_query_bound(second_look(resolve(query, TWO_LOOKS, now=0), names))
         assert bound is not None
-        assert (bound.delta_0, bound.min_count) == (3, None)
+        assert (bound.typical, bound.min_count) == (3, None)
         rows = [row for row in _odd_rows() if _element(row, query) in names]
         wanted = bounded_answer(query, TWO_LOOKS, rows, bound, now=0)
         assert sorted(tuple(map(_as_in_pinot, row)) for row in wanted) == sorted(answer.rows)

@@ -30,7 +30,7 @@ TABLE = """
   {name}:
     member: member_id
     data_version: {version}
-    contributions: {{bound: prepared, delta_0: 4, units: {units}, elements: [article_id], period: all{names}}}
+    contributions: {{bound: prepared, typical: 4, units: {units}, elements: [article_id], period: all{names}}}
     measures: {{distinct_members: true}}
     columns:
       member_id: {{type: string}}
@@ -46,7 +46,7 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     copy(f"SELECT * FROM read_parquet('{COFACTS}') WHERE day >= DATE '2018-11-01'", folder / "all.parquet")  # noqa: S608
     made = {name: folder / f"{name}.parquet" for name in TABLES}
     for name, path in made.items():
-        columns = ["--member", "member_id", "--elements", "article_id", "--delta0", "4"]
+        columns = ["--member", "member_id", "--elements", "article_id", "--typical", "4"]
         options = ["--input", str(folder / "all.parquet"), "--out", str(path), "--table", name]
         outcome = CliRunner().invoke(app, ["bound", *options, *columns])
         assert outcome.exit_code == 0, outcome.output

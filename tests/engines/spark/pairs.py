@@ -8,7 +8,7 @@ from dp_service.partitions import Method, Parameters
 
 SEED = bytes(range(32))
 SALT = b"a public salt"
-DELTA_0 = 5
+TYPICAL = 5
 # Popular and rare elements, members with one element and with sixty, odd texts, and pairs that repeat.
 PAIRS = """
     SELECT 'm' || (i % 700) AS member,
@@ -22,4 +22,4 @@ PAIRS = """
 
 def parameters_of(method: Method) -> Parameters:
     """Return parameters under which every round releases something."""
-    return Parameters(method, rho=Fraction(1, 2), delta=Fraction(1, 10**5), delta_0=DELTA_0)
+    return Parameters(method, rho=Fraction(1, 2), delta=Fraction(1, 10**5), typical=TYPICAL)

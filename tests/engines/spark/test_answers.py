@@ -95,16 +95,16 @@ def test_spark_answers_what_duckdb_answers(engines: Engines, policy: Policy, que
 
 
 @settings(max_examples=examples(6), deadline=None, suppress_health_check=list(HealthCheck))
-@given(policy=policies(), query=questions(), delta_0=st.integers(1, 3))
+@given(policy=policies(), query=questions(), typical=st.integers(1, 3))
 def test_spark_bounds_members_as_duckdb_does(
-    engines: Engines, policy: Policy, query: HistogramQuery, delta_0: int
+    engines: Engines, policy: Policy, query: HistogramQuery, typical: int
 ) -> None:
     """The same elements of every member, by the same hash: the same counts, and the same first elements."""
     try:
         resolution = resolve(query, policy, now=NOW)
     except QuestionError:
         assume(False)
-    bound = InQueryBound(delta_0, 2, table_salt("t", "all"), None, counts_firsts=True)
+    bound = InQueryBound(typical, 2, table_salt("t", "all"), None, counts_firsts=True)
     on_spark, on_duckdb = (
         _answer(
             engine,
@@ -257,12 +257,12 @@ def test_spark_counts_an_assumed_bound_as_duckdb_does(engines: Engines) -> None:
     """Of several columns together, some of which keep NULL."""
     header = "count_noise: gaussian\n" + PROMISES.replace(", delta: 2", "").replace(", delta: 1000", "")
     bounded = header.replace(", delta: 1}", "}").replace(
-        "    columns:", "    contributions: {bound: assumed, delta_0: 3, units: 1}\n    columns:"
+        "    columns:", "    contributions: {bound: assumed, typical: 3, units: 1}\n    columns:"
     )
     policy = parse_policy(bounded)
     on_spark, on_duckdb = (counted(engine, policy.tables[0], policy.currency) for engine in engines)
     assert on_duckdb == on_spark
-    assert "contributions.delta_0" in [each.key for each in on_spark.promises]
+    assert "contributions.typical" in [each.key for each in on_spark.promises]
 
 
 @pytest.mark.parametrize(

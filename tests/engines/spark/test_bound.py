@@ -102,7 +102,7 @@ def write_odd_rows(path: Path, count: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "delta_0"),
+    ("columns", "typical"),
     [
         (Columns("who", ("what",)), 1),
         (Columns("who", ("where", "what"), "month"), 4),
@@ -111,11 +111,11 @@ def write_odd_rows(path: Path, count: int, seed: int) -> None:
     ],
     ids=str,
 )
-def test_both_make_the_same_copy(spark: SparkSession, tmp_path: Path, columns: Columns, delta_0: int) -> None:
+def test_both_make_the_same_copy(spark: SparkSession, tmp_path: Path, columns: Columns, typical: int) -> None:
     """The same rows of random data with odd texts and missing values, the same counts, the same statement."""
     source = tmp_path / "rows.parquet"
-    write_odd_rows(source, 1500, delta_0)
-    asked = BoundedCopyRequest("visits", columns, delta_0, drops_nulls=True)
+    write_odd_rows(source, 1500, typical)
+    asked = BoundedCopyRequest("visits", columns, typical, drops_nulls=True)
     (made, rows), (made_on_spark, rows_on_spark) = copied_by_both(spark, source, asked, tmp_path)
     assert made_on_spark == made
     assert rows_on_spark == rows
@@ -258,7 +258,7 @@ def test_a_copy_of_a_copy_states_its_own_bound(spark: SparkSession, tmp_path: Pa
         copied(own, str(tmp_path / "first"), str(tmp_path / "second"), second)
     assert (
         read_bounded_copy(tmp_path / "second").member,
-        read_bounded_copy(tmp_path / "second").delta_0,
+        read_bounded_copy(tmp_path / "second").typical,
     ) == ("who", 2)
 
 
@@ -323,7 +323,7 @@ def test_the_command_starts_a_spark_of_its_own(spark: SparkSession, tmp_path: Pa
         "--table",
         "t",
     ]
-    asked = ["--delta0", "3", "--out", str(tmp_path / "copy"), "--engine", "spark", "--spark", "local[1]"]
+    asked = ["--typical", "3", "--out", str(tmp_path / "copy"), "--engine", "spark", "--spark", "local[1]"]
     # As an administrator may have set them: the usual 200 partitions would take a minute.
     settings = {"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false"} | QUICK_JVM
     (tmp_path / "spark-defaults.conf").write_text(
@@ -338,7 +338,7 @@ def test_the_command_starts_a_spark_of_its_own(spark: SparkSession, tmp_path: Pa
     )
     assert (0, "") == (done.returncode, "" if done.returncode == 0 else done.stderr)
     assert json.loads(done.stdout)["rows_kept"] == 15
-    assert read_bounded_copy(tmp_path / "copy").delta_0 == 3
+    assert read_bounded_copy(tmp_path / "copy").typical == 3
     assert spark.range(1).count() == 1
 
 
@@ -362,7 +362,7 @@ def test_flags_that_spark_cannot_have_are_refused(
         "what",
         "--table",
         "t",
-        "--delta0",
+        "--typical",
         "3",
     ]
     assert main(["bound", *named, "--out", "copy", "--engine", "spark", *more]) == 2

@@ -30,7 +30,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _on_arrays(path: Path, parameters: Parameters, seed: bytes = SEED) -> tuple[tuple[str, ...], ...]:
     source = Source(path, "member", "element")
-    with read_pairs(source, delta_0=parameters.delta_0, salt=SALT) as read:
+    with read_pairs(source, typical=parameters.typical, salt=SALT) as read:
         found = discover(read.contributions, parameters, KeyedElementNoise(seed, parameters, read.keys))
         return tuple(tuple(sorted(read.named(codes))) for codes in found.released)
 

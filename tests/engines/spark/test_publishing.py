@@ -33,12 +33,12 @@ tables:
     columns:
       page: {type: string, group_by: true}
 """
-GENEROUS = Parameters(Method.SIPS, rho=Fraction(5), delta=Fraction(1, 10**3), delta_0=7)
+GENEROUS = Parameters(Method.SIPS, rho=Fraction(5), delta=Fraction(1, 10**3), typical=7)
 
 
 def _published(path: Path, member: str, column: str) -> tuple[str, ...]:
     """Return what one machine releases."""
-    with read_pairs(Source(path, member, column), delta_0=GENEROUS.delta_0, salt=SALT) as pairs:
+    with read_pairs(Source(path, member, column), typical=GENEROUS.typical, salt=SALT) as pairs:
         noise = KeyedElementNoise(SEED, GENEROUS, pairs.keys)
         return tuple(sorted(pairs.named(discover(pairs.contributions, GENEROUS, noise).elements)))
 

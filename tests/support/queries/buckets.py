@@ -77,7 +77,7 @@ def policy(
     kind: str = "timestamps",
     zone: str = "Europe/Berlin",
     *,
-    contributions: str = "contributions: {bound: in_query, delta_0: 2, units: 10}",
+    contributions: str = "contributions: {bound: in_query, typical: 2, units: 10}",
     values: str = "",
 ) -> Policy:
     """Return a policy for a table with a time column of a kind."""

@@ -27,7 +27,7 @@ from tests.unit.dp_service.identities import KEY
 
 NULL = -99
 """What stands for a missing number where an engine stores no NULL."""
-DELTA_0 = 3
+TYPICAL = 3
 BY = (("country", "article"), ("country", "shop"))
 """The columns of the questions; a copy is bounded by those of one of them."""
 # So many units leave next to no noise: totals are those of the data, or off by 1 or 2.
@@ -40,7 +40,7 @@ tables:
     member: member
     contributions:
       bound: {bound}
-      delta_0: {delta_0}
+      typical: {typical}
       units: 40000
       min_count: 9
       totals: {{share: 1/3, one_value: [{one_value}]}}
@@ -102,7 +102,7 @@ def policy(*, known: bool = False, copied_by: tuple[str, ...] = (), table: str =
     text = POLICY.format(
         table=table,
         bound="prepared" if copied_by else "in_query",
-        delta_0=DELTA_0,
+        typical=TYPICAL,
         one_value="shop" if "shop" in grouped else "",
         more=f"elements: [{', '.join(copied_by)}]\n      period: all" if copied_by else _SUMS,
         events="" if copied_by else _EVENTS,
@@ -141,7 +141,7 @@ def reference(query: HistogramQuery, policy: Policy, rows: Sequence[Row]) -> dic
             by_member[row.member][element].append([row.paid])
     groups: dict[tuple[str, str], list[list[list[int | None]]]] = defaultdict(list)
     for member, elements in by_member.items():
-        for each in kept(table_salt(table.name, "all"), member, list(elements), DELTA_0):
+        for each in kept(table_salt(table.name, "all"), member, list(elements), TYPICAL):
             groups[each[0], each[1]].append(elements[each[0], each[1]])
     summed = [
         SummedColumn(each.bounds, None, has_own_count=True) for each in table.values if query.aggregates

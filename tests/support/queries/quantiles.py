@@ -30,7 +30,7 @@ count_noise: gaussian
 tables:
   {table}:
     member: member
-    contributions: {{bound: in_query, delta_0: {delta_0}, units: 10, shift: true}}
+    contributions: {{bound: in_query, typical: {typical}, units: 10, shift: true}}
     measures: {{distinct_members: true}}
     columns:
       member: {{type: string}}
@@ -60,7 +60,7 @@ def policy(
     *,
     whole: str = WHOLES[0],
     number: str = NUMBERS[0],
-    delta_0: int = 2,
+    typical: int = 2,
     table: str = "t",
     epsilon: str = "1",
 ) -> Policy:
@@ -71,7 +71,7 @@ def policy(
     return parse_policy(
         POLICY.format(
             table=table,
-            delta_0=delta_0,
+            typical=typical,
             whole=whole.replace("RULE", stated),
             number=number.replace("RULE", stated),
             epsilon=epsilon,
@@ -99,7 +99,7 @@ def reference(query: HistogramQuery, policy: Policy, rows: Sequence[Row]) -> lis
         element = "" if not query.dimensions else row.text if row.text in DOMAIN else None
         if row.member is not None and element is not None and column.bounds.row(value) is not None:
             by_member[row.member][element].append(value)
-    bound = 1 if table.contributions is None else table.contributions.delta_0
+    bound = 1 if table.contributions is None else table.contributions.typical
     counts: Counter[tuple[str, int]] = Counter()
     for member, values in by_member.items():
         for element in kept(table_salt(table.name, "all"), member, list(values), bound):
@@ -128,7 +128,7 @@ count_noise: gaussian
 tables:
   t:
     member: member
-    contributions: {{bound: in_query, delta_0: 1, units: 10}}
+    contributions: {{bound: in_query, typical: 1, units: 10}}
     measures: {{distinct_members: true}}
     columns:
       member: {{type: string}}

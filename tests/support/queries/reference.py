@@ -124,7 +124,7 @@ def bounded_answer(
     firsts: Counter[tuple[Any, ...]] = Counter()
     for member, events in held.items():
         by_text = {tuple(map(_text, element)): element for element in events}
-        of_member = kept(bound.salt, str(member), by_text, bound.delta_0)
+        of_member = kept(bound.salt, str(member), by_text, bound.typical)
         firsts[by_text[of_member[0]]] += 1
         for text in of_member:
             rows_counted = 1 if query.measure is Measure.DISTINCT_MEMBERS else bound.tau
@@ -151,7 +151,7 @@ def distinct_answer(
     united: dict[tuple[Any, ...], set[str]] = defaultdict(set, {} if query.dimensions else {(): set()})
     for member, values in held.items():
         by_text = {tuple(map(_text, element)): element for element in values}
-        chosen = by_text if bound is None else kept(bound.salt, str(member), by_text, bound.delta_0)
+        chosen = by_text if bound is None else kept(bound.salt, str(member), by_text, bound.typical)
         for text in chosen:
             of_element = values[by_text[text]]
             united[by_text[text]].update(kept(values_salt(query.table), str(member), of_element, most))

@@ -24,7 +24,7 @@ count_noise: gaussian
 tables:
   t:
     member: member
-    contributions: {bound: in_query, delta_0: 500, units: 10, min_count: 1,
+    contributions: {bound: in_query, typical: 500, units: 10, min_count: 1,
                     sums: {max_members: 10000, max_rows: 100000}}
     measures: {distinct_members: true}
     columns:

@@ -248,9 +248,9 @@ def questions() -> st.SearchStrategy[HistogramQuery]:
     )
 
 
-def offering(policy: Policy, column: str, most: int, delta_0: int, min_count: int = 1) -> Policy:
+def offering(policy: Policy, column: str, most: int, typical: int, min_count: int = 1) -> Policy:
     """Return a policy whose table offers the distinct values of a column."""
-    block = {"bound": BoundedBy.IN_QUERY, "delta_0": delta_0, "units": 1, "min_count": min_count}
+    block = {"bound": BoundedBy.IN_QUERY, "typical": typical, "units": 1, "min_count": min_count}
     stated = Contributions.model_validate(block)
     update = {"measures": Measures(distinct={column: most}), "contributions": stated}
     return replace(policy, tables=tuple(table.model_copy(update=update) for table in policy.tables))

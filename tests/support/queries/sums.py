@@ -34,7 +34,7 @@ tables:
   {table}:
     member: member
     contributions:
-      {{bound: {bound}, delta_0: {delta_0}, units: 10, min_count: {min_count},
+      {{bound: {bound}, typical: {typical}, units: 10, min_count: {min_count},
         sums: {{max_members: 1000, max_rows: 100000}}}}
     measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
     columns:
@@ -72,7 +72,7 @@ def policy(
     *,
     whole: str = WHOLES[0],
     number: str = NUMBERS[0],
-    delta_0: int = 2,
+    typical: int = 2,
     min_count: int = 1,
     known: bool = False,
     table: str = "t",
@@ -83,7 +83,7 @@ def policy(
         POLICY.format(
             table=table,
             bound="in_query",
-            delta_0=delta_0,
+            typical=typical,
             min_count=min_count,
             domain=domain,
             whole=whole,
@@ -238,8 +238,8 @@ def _bounded(
 ) -> dict[str, list[list[list[Value]]]]:
     groups: dict[str, list[list[list[Value]]]] = defaultdict(list)
     for member, elements in by_member.items():
-        delta_0 = table.contributions.delta_0 if table.contributions and is_bounded else len(elements)
-        for element in kept(table_salt(table.name, "all"), member, list(elements), delta_0):
+        typical = table.contributions.typical if table.contributions and is_bounded else len(elements)
+        for element in kept(table_salt(table.name, "all"), member, list(elements), typical):
             groups[element].append(elements[element])
     return groups
 

@@ -28,7 +28,7 @@ tables:
     columns: {m: {type: string}, page: {type: string}, item: {type: string, group_by: true%s}}
     %s
 """
-BOUNDED = "contributions: {bound: in_query, delta_0: 2, units: 6, min_count: 1%s}"
+BOUNDED = "contributions: {bound: in_query, typical: 2, units: 6, min_count: 1%s}"
 SUMS = ", sums: {max_members: 100000, max_rows: 1000000}"
 AMOUNT = "values: {amount: {type: int64, lower: 0, upper: 10}}"
 COUNT = "SELECT item, COUNT(DISTINCT m) FROM t GROUP BY item"
@@ -64,7 +64,7 @@ KINDS = {
     "bounded, known, cut": Asked(BOUNDED % "", known=True, sql=COUNT + CUT),
     "bounded, smallest first": Asked(BOUNDED % "", known=True, sql=COUNT + SMALLEST),
     "bounded, unknown": Asked(BOUNDED % ""),
-    "two looks": Asked(BOUNDED % ", names: {delta_1: 1, share: 1/3, max_names: 10}"),
+    "two looks": Asked(BOUNDED % ", names: {typical: 1, share: 1/3, max_names: 10}"),
     "distinct values, known": Asked(BOUNDED % "", known=True, sql=VALUES, measures=PAGES),
     "distinct values, unknown": Asked(BOUNDED % "", sql=VALUES, measures=PAGES),
     "distinct values, unknown, cut": Asked(

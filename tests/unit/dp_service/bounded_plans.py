@@ -16,7 +16,7 @@ from tests.unit.dp_service.plans import PLAN
 NAMES = list("abcdefgh")
 CURRENCY = Currency(Fraction(1, 4), Fraction(1, 100))
 STATED = BoundedContributions(
-    BoundedBy.IN_QUERY, delta_0=3, periods=1, of_events=True, units=5, min_count=4, salt="5a17"
+    BoundedBy.IN_QUERY, typical=3, periods=1, of_events=True, units=5, min_count=4, salt="5a17"
 )
 
 
@@ -28,7 +28,7 @@ def plan_of(stated: BoundedContributions = STATED, *, k: int | None = None, know
         epsilon_per=CURRENCY.epsilon_per,
         delta=CURRENCY.delta,
         tau=2,
-        delta_l0=stated.delta_0,
+        delta_l0=stated.typical,
         d_bar=None,
         k=k,
         count_noise=CountNoise.GAUSSIAN,

@@ -18,7 +18,7 @@ from tests.unit.dp_service.plans import PLAN
 
 TYPES = (ColumnType.STRING, ColumnType.STRING)
 STATED = BoundedContributions(
-    BoundedBy.IN_QUERY, delta_0=2, periods=1, of_events=True, units=6, min_count=3, salt="5a17"
+    BoundedBy.IN_QUERY, typical=2, periods=1, of_events=True, units=6, min_count=3, salt="5a17"
 )
 CLAMP = Clamp(0, 6)
 SUMS = SumsReleased(

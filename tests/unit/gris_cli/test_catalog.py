@@ -22,7 +22,7 @@ tables:
     block: land
     time: {column: day, type: date, buckets: [month]}
     contributions:
-      {bound: in_query, delta_0: 8, units: 7, least_units: 2, most_units: 40, sums: {max_members: 10, max_rows: 99}}
+      {bound: in_query, typical: 8, units: 7, least_units: 2, most_units: 40, sums: {max_members: 10, max_rows: 99}}
     measures: {distinct_members: true}
     values: {paid: {type: int64, lower: 0, upper: 50, months: {lower: -1, upper: 9}}}
     columns: {page: {type: string, group_by: true}, land: {type: string, filter: [in]}}

@@ -37,7 +37,7 @@ from tests.support.some import some
 from tests.support.statements import texts
 from tests.support.world import COFACTS
 
-DELTA_0 = 8
+TYPICAL = 8
 UNITS = 40_000
 POLICY = f"""
 epsilon_per: 10
@@ -47,7 +47,7 @@ tables:
   feedback:
     member: member_id
     time: {{column: day, type: date}}
-    contributions: {{bound: in_query, delta_0: {DELTA_0}, units: {UNITS}, min_count: 3}}
+    contributions: {{bound: in_query, typical: {TYPICAL}, units: {UNITS}, min_count: 3}}
     measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
     columns: &columns
       member_id: {{type: string}}
@@ -57,7 +57,7 @@ tables:
     member: member_id
     contributions:
       bound: prepared
-      delta_0: {DELTA_0}
+      typical: {TYPICAL}
       units: {UNITS}
       elements: [article_id]
       period: all
@@ -71,7 +71,7 @@ tables:
     time: {{column: day, type: date}}
     contributions:
       bound: prepared
-      delta_0: {DELTA_0}
+      typical: {TYPICAL}
       units: {UNITS}
       elements: [article_id]
       period: day
@@ -82,7 +82,7 @@ tables:
       article_id: {{type: string, group_by: true}}
   shifted:
     member: member_id
-    contributions: {{bound: in_query, delta_0: 2, units: {UNITS}, shift: true}}
+    contributions: {{bound: in_query, typical: 2, units: {UNITS}, shift: true}}
     measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
     columns:
       member_id: {{type: string}}
@@ -90,7 +90,7 @@ tables:
       score: {{type: int64, group_by: true, filter: [in], domain: [-1, 0, 1, 7]}}
   many:
     member: member_id
-    contributions: {{bound: assumed, delta_0: 1, units: {UNITS}}}
+    contributions: {{bound: assumed, typical: 1, units: {UNITS}}}
     measures: {{distinct_members: true}}
     columns:
       member_id: {{type: int64}}
@@ -119,9 +119,9 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {"feedback": COFACTS, "shifted": COFACTS, "many": many, **made}
 
 
-def bound(source: Path, out: Path, table: str, *more: str, delta_0: int = DELTA_0) -> None:
+def bound(source: Path, out: Path, table: str, *more: str, typical: int = TYPICAL) -> None:
     """Make a bounded copy by the command that its owner uses."""
-    columns = ["--member", "member_id", "--elements", "article_id", "--delta0", str(delta_0)]
+    columns = ["--member", "member_id", "--elements", "article_id", "--typical", str(typical)]
     options = ["--input", str(source), "--out", str(out), "--table", table, *columns, *more]
     outcome = CliRunner().invoke(app, ["bound", *options])
     assert outcome.exit_code == 0, outcome.output
@@ -152,7 +152,7 @@ def rows() -> Pairs:
 
 
 def reference(
-    given: Pairs, table: str, *, tau: int | None = None, by_month: bool = False, delta_0: int = DELTA_0
+    given: Pairs, table: str, *, tau: int | None = None, by_month: bool = False, typical: int = TYPICAL
 ) -> Counter[str]:
     """Return the counts of articles when each member is bounded, by the pure definition; `tau` None: of members."""
     salt = cache(partial(table_salt, table))
@@ -162,7 +162,7 @@ def reference(
     counted: set[tuple[str, str]] = set()
     counts: Counter[str] = Counter()
     for (member, period), articles in held.items():
-        for article in counting(salt(period), member, articles, delta_0):
+        for article in counting(salt(period), member, articles, typical):
             if tau is not None:
                 counts[article] += min(articles[article], tau)
             elif (member, article) not in counted:
@@ -171,10 +171,10 @@ def reference(
     return counts
 
 
-def counting(salt: bytes, member: str, articles: Iterable[str], delta_0: int) -> Iterable[str]:
+def counting(salt: bytes, member: str, articles: Iterable[str], typical: int) -> Iterable[str]:
     """Return which articles of a member count; most members have so few that all do, in whatever order."""
     distinct = set(articles)
-    return distinct if len(distinct) <= delta_0 else kept(salt, member, distinct, delta_0)
+    return distinct if len(distinct) <= typical else kept(salt, member, distinct, typical)
 
 
 def shown(result: PrivateResult) -> list[tuple[str, float | None]]:
@@ -193,7 +193,7 @@ def test_a_question_counts_the_bounded_contributions_of_the_reference(client: Pr
     result = client.histogram("feedback", "article_id")
     bounded = result.parameters.bounded
     assert bounded is not None
-    assert bounded.contributions == Contributions(BoundedBy.IN_QUERY, DELTA_0, periods=1)
+    assert bounded.contributions == Contributions(BoundedBy.IN_QUERY, TYPICAL, periods=1)
     # m - 1 + tau, and what noise reaches with a probability of delta.
     assert (result.mechanism, bounded.looks) == (Mechanism.BOUND_GAUSS, OneLook(3, BOTTOM))
     assert result.bottom == BOTTOM
@@ -267,7 +267,7 @@ def test_counts_of_a_small_domain_are_released_relative_to_their_total(client: P
 
 def test_another_k_of_a_shifted_release_is_free_and_the_same(client: PrivateClient) -> None:
     """The total is counted within the question's own conditions; a cut list has intervals given that it was cut."""
-    articles = [article for article, _ in reference(rows(), "shifted", delta_0=99).most_common(40)]
+    articles = [article for article, _ in reference(rows(), "shifted", typical=99).most_common(40)]
     where = {"article_id": articles}
     whole = client.histogram("shifted", "score", where=where)
     first = client.top_k("shifted", "score", 2, where=where)
@@ -336,7 +336,7 @@ def reference_before_filter(given: Pairs, first: datetime.date) -> Counter[str]:
         held[member, f"{day:%Y-%m-01}"].add(article)
     salt = cache(partial(table_salt, "monthly"))
     chosen = {
-        (member, period): set(counting(salt(period), member, articles, DELTA_0))
+        (member, period): set(counting(salt(period), member, articles, TYPICAL))
         for (member, period), articles in held.items()
     }
     pairs = {
@@ -360,18 +360,18 @@ def test_a_total_needs_no_bound(client: PrivateClient) -> None:
 
 
 @pytest.mark.parametrize(
-    ("delta_0", "table", "expected"),
+    ("typical", "table", "expected"),
     [
-        (DELTA_0 + 1, "prepared", "delta_0 is 9 in the file and 8 in the policy"),
-        (DELTA_0, "another", 'table is "another" in the file and "prepared" in the policy'),
+        (TYPICAL + 1, "prepared", "typical is 9 in the file and 8 in the policy"),
+        (TYPICAL, "another", 'table is "another" in the file and "prepared" in the policy'),
     ],
 )
 def test_a_copy_that_was_bounded_otherwise_is_refused_with_both_values(
-    services: EmbeddedServices, few: Path, tmp_path: Path, *, delta_0: int, table: str, expected: str
+    services: EmbeddedServices, few: Path, tmp_path: Path, *, typical: int, table: str, expected: str
 ) -> None:
     """Before anything is reserved: its members could change more than the noise hides."""
     other = tmp_path / "other.parquet"
-    bound(few, other, table, delta_0=delta_0)
+    bound(few, other, table, typical=typical)
     assert_refused(services, other, expected)
 
 
@@ -434,7 +434,7 @@ def test_a_file_that_takes_the_place_of_the_copy_is_refused_when_it_is_read(
         (ExpectedColumn("article_id", ColumnType.STRING),),
         10**8,
         frozenset({Feature.BOUNDED_COPY}),
-        bounded_copy=BoundedCopy("prepared", "member_id", ("article_id",), DELTA_0, "all"),
+        bounded_copy=BoundedCopy("prepared", "member_id", ("article_id",), TYPICAL, "all"),
     )
     engine = DuckDBEngine({"prepared": path})
     engine.check(query)
@@ -504,7 +504,7 @@ def test_guarantee_and_explanation_say_what_holds(client: PrivateClient) -> None
     )
     assert (explanation.worst_case_cost.information, explanation.worst_case_cost.calls) == (UNITS, 1)
     text = " ".join(explanation.sentences)
-    assert f"Counts are of bounded contributions: a member counts in at most {DELTA_0} elements" in text
+    assert f"Counts are of bounded contributions: a member counts in at most {TYPICAL} elements" in text
     assert (
         "lower ends, at half of the error, also hold for the counts before bounding, their upper ends do not"
         in text
@@ -518,7 +518,7 @@ def test_guarantee_and_explanation_say_what_holds(client: PrivateClient) -> None
 def test_results_say_so_in_json(client: PrivateClient) -> None:
     """A reader of counts has to know that they are of bounded contributions."""
     found = client.top_k("feedback", "article_id", 3).to_dict()["parameters"]["bounded"]
-    assert found["contributions"] == {"bounded_by": "in_query", "delta_0": DELTA_0, "periods": 1}
+    assert found["contributions"] == {"bounded_by": "in_query", "typical": TYPICAL, "periods": 1}
     assert found["one_look"] == {"min_count": 3, "threshold": BOTTOM, "totals": None}
 
 

@@ -18,7 +18,7 @@ from tests.support.rings import needs
 from tests.support.slight_noise import is_near, require_near
 
 _TABLE = """{member: member, time: {column: day, type: date, buckets: [month]},
-    contributions: {bound: in_query, delta_0: 2, units: 40000NAMES},
+    contributions: {bound: in_query, typical: 2, units: 40000NAMES},
     measures: {distinct_members: true, distinct: {article: 3}},
     columns: {article: {type: string}, shop: {type: string, group_by: true}, day: {type: date, filter: [range]}}}"""
 POLICY = f"""
@@ -27,7 +27,7 @@ delta: 1e-10
 count_noise: gaussian
 tables:
   one: {_TABLE.replace("NAMES", "")}
-  two: {_TABLE.replace("NAMES", ", names: {delta_1: 1, share: 1/2, max_names: 9}")}
+  two: {_TABLE.replace("NAMES", ", names: {typical: 1, share: 1/2, max_names: 9}")}
 """
 _JANUARY_AND_FEBRUARY = (date(2024, 1, 1), date(2024, 3, 1))
 # Three members have the same three articles, as many as each may keep.

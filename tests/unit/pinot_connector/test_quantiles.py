@@ -54,7 +54,7 @@ count_noise: gaussian
 tables:
   t:
     member: member
-    contributions: {{bound: in_query, delta_0: 2, units: 9, shift: true}}
+    contributions: {{bound: in_query, typical: 2, units: 9, shift: true}}
     measures: {{distinct_members: true}}
     columns:
       member: {{type: string}}

@@ -46,7 +46,7 @@ _TABLE = """
       member_id: {type: string}
       country: {type: string, group_by: true, filter: [in]}
 """
-BOUNDED = "contributions: {bound: in_query, delta_0: 100, units: UNITS, SUMS}"
+BOUNDED = "contributions: {bound: in_query, typical: 100, units: UNITS, SUMS}"
 SUMS = "sums: {max_members: 1000000, max_rows: 100000000}"
 VALUES = """    values:
       quantity: {type: int64, quantum: 100, lower: 0, upper: 1000, row_lower: -1000, row_upper: 1000}

@@ -49,7 +49,7 @@ _TABLE = """
     member: member
     contributions:
       bound: in_query
-      delta_0: 2
+      typical: 2
       units: UNITS
       sums: {max_members: 1000000, max_rows: 1000000000}
     measures: {distinct_members: true, events: {tau: 3, tau_is: clipped}}
@@ -63,7 +63,7 @@ _TABLE = """
 UNITS = 40_000
 MOST_NAMES = 4
 NAMES = f"""
-      names: {{delta_1: 2, share: 0.5, max_names: {MOST_NAMES}}}"""
+      names: {{typical: 2, share: 0.5, max_names: {MOST_NAMES}}}"""
 # A third of the numbers and some of the whole ones are no values of their column.
 APART = _TABLE.replace("upper: 10}", "upper: 10, nulls: own_count, null_value: 1}").replace(
     "row_upper: 5}", "row_upper: 5, nulls: own_count}"

@@ -49,7 +49,7 @@ _TABLE = """
     member: member
     measures: {distinct_members: true, events: {tau: 3, tau_is: clipped}}
     contributions:
-      {bound: in_query, delta_0: 100, units: UNITS, min_count: MIN, sums: {max_members: 1000, max_rows: 10000} TOTALS}
+      {bound: in_query, typical: 100, units: UNITS, min_count: MIN, sums: {max_members: 1000, max_rows: 10000} TOTALS}
 """
 
 
@@ -67,7 +67,7 @@ tables:
   t: {_table(_COLUMNS, ", totals: {one_value: [shop]}")}
   rare: {_table(_COLUMNS, ", totals: {}", min_count=12)}
   known: {_table(_KNOWN, ", totals: {share: 1/2}, shift: true")}
-  looks: {_table(_COLUMNS, ", totals: {}, names: {delta_1: 3, share: 1/2, max_names: 5}")}
+  looks: {_table(_COLUMNS, ", totals: {}, names: {typical: 3, share: 1/2, max_names: 5}")}
   without: {_table(_COLUMNS, "")}
 """
 TABLES = ("t", "rare", "known", "looks", "without")
@@ -360,7 +360,7 @@ tables:
   purchases:
     member: member_id
     measures: {distinct_members: true, events: {tau: 50, tau_is: clipped}}
-    contributions: {bound: in_query, delta_0: 4000, units: 40000, min_count: 5, totals: {}}
+    contributions: {bound: in_query, typical: 4000, units: 40000, min_count: 5, totals: {}}
     columns:
       member_id: {type: string}
       country: {type: string, group_by: true}

@@ -94,7 +94,7 @@ async def test_a_release_is_that_of_the_reference_in_two_looks(looking_world: Wo
         assert whole.parameters.bounded is not None
         looks = whole.parameters.bounded.looks
         assert isinstance(looks, NamesLook)
-        assert (looks.delta_1, looks.max_names) == (DELTA_1, MOST)
+        assert (looks.typical, looks.max_names) == (DELTA_1, MOST)
 
 
 async def test_a_known_domain_takes_one_look(looking_world: World) -> None:

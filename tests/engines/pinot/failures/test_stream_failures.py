@@ -148,7 +148,7 @@ tables:
   {table}:
     member: member_id
     time: {{column: day, type: date, refresh: day, delay_minutes: 60, complete_by: offsets}}
-    contributions: {{bound: in_query, delta_0: 7, units: 10, min_count: 1}}
+    contributions: {{bound: in_query, typical: 7, units: 10, min_count: 1}}
     measures: {{distinct_members: true}}
     columns:
       member_id: {{type: string}}

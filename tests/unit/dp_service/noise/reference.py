@@ -31,7 +31,7 @@ class Parameters:
     delta_l0: int = 1
     count_noise: str | None = None
     units: int = 1
-    delta_0: int = 1
+    typical: int = 1
     periods: int = 1
     of_events: bool = False
     min_count: int | None = None
@@ -219,7 +219,7 @@ def unk_gumb(seed: bytes, counts: list[int], p: Parameters) -> Release:
 
 def bound_gauss(seed: bytes, counts: list[int], p: Parameters) -> Release:
     """The elements above the threshold with their noisy counts, or all of a known domain."""
-    distance = p.periods * p.delta_0 * (p.periods * p.tau**2 if p.of_events else 1)
+    distance = p.periods * p.typical * (p.periods * p.tau**2 if p.of_events else 1)
     v = distance / (2 * p.units * p.e**2 / 8) + Fraction(1, 11)
     elements, true = rows(seed, counts, len(counts))
     drawn = gaussian(seed, ["counts"], v, len(counts))
@@ -242,7 +242,7 @@ def hiding_threshold(p: Parameters, v: Fraction) -> int | None:
     whole = 2 * sum(weights) - weights[0]
     found = 0
     for s in range(1, p.periods + 1) if p.of_events else [1]:
-        allowed = real(p.delta * s / (p.periods * p.delta_0)) * whole
+        allowed = real(p.delta * s / (p.periods * p.typical)) * whole
         largest = p.min_count - 1 + (s * p.tau if p.of_events else 1)
         excess = next(n for n in range(reach) if sum(weights[n + 1 :]) <= allowed)
         found = max(found, largest + excess)

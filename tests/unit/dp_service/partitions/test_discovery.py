@@ -115,12 +115,12 @@ def test_members_without_elements_and_no_members_release_nothing(
     assert [] == discover(contributions(members, 1), asked, noise(asked, bytes(32), 1)).elements.tolist()
 
 
-def test_a_member_with_a_million_elements_counts_as_one_with_delta_0() -> None:
+def test_a_member_with_a_million_elements_counts_as_one_with_typical() -> None:
     """It changes the weights of ten elements, and the rest are not even candidates."""
     count = 10**6
     pairs = Contributions(np.array([0, count]), np.arange(count, dtype=np.int32), count)
     asked = parameters(Method.SIPS)
-    bounded = pairs.bounded(asked.delta_0)
+    bounded = pairs.bounded(asked.typical)
     assert list(range(10)) == bounded.elements.tolist()
     keys = np.zeros((count, 32), dtype=np.uint8)
     assert discover(pairs, asked, KeyedElementNoise(bytes(32), asked, keys)).elements.size == 0
@@ -129,15 +129,15 @@ def test_a_member_with_a_million_elements_counts_as_one_with_delta_0() -> None:
 @given(
     members=st.lists(st.lists(st.integers(0, 9), unique=True).map(tuple), max_size=6),
     removed=st.sets(st.integers(0, 9)),
-    delta_0=st.integers(1, 12),
+    typical=st.integers(1, 12),
 )
 def test_bounding_keeps_the_first_of_what_is_left(
-    members: list[tuple[int, ...]], removed: set[int], delta_0: int
+    members: list[tuple[int, ...]], removed: set[int], typical: int
 ) -> None:
     """As a list comprehension says it."""
     flags = np.isin(np.arange(10), list(removed))
-    found = contributions(members, 10).bounded(delta_0, flags)
-    expected = [[each for each in member if each not in removed][:delta_0] for member in members]
+    found = contributions(members, 10).bounded(typical, flags)
+    expected = [[each for each in member if each not in removed][:typical] for member in members]
     bounds = found.offsets.tolist()
     assert expected == [found.elements[start:stop].tolist() for start, stop in pairwise(bounds)]
 
@@ -168,8 +168,8 @@ def test_the_rounds_share_the_budget_exactly() -> None:
         ({"rho": Fraction(101)}, "rho must be"),
         ({"delta": Fraction(0)}, "delta must be"),
         ({"delta": Fraction(3, 4)}, "delta must be"),
-        ({"delta_0": 0}, "delta_0 must be"),
-        ({"delta_0": 10_001}, "delta_0 must be"),
+        ({"typical": 0}, "typical must be"),
+        ({"typical": 10_001}, "typical must be"),
         ({"iterations": 0}, "iterations must be"),
         ({"iterations": 11}, "iterations must be"),
     ],

@@ -32,10 +32,10 @@ ROUNDING_ERROR = 1e-12
 # Noise of a few units around weights of a few members, and noise that hardly hides anything.
 BUDGETS = [(Fraction(1, 4), Fraction(1, 50)), (Fraction(2), Fraction(1, 20))]
 CASES = [
-    Parameters(method, rho, delta, delta_0, 2)
+    Parameters(method, rho, delta, typical, 2)
     for method in Method
     for rho, delta in BUDGETS
-    for delta_0 in (1, 2)
+    for typical in (1, 2)
 ]
 
 
@@ -101,11 +101,11 @@ def test_a_threshold_by_the_continuous_tail_breaks_the_promise(monkeypatch: pyte
     parameters = Parameters(Method.WEIGHTED_GAUSSIAN, Fraction(2), Fraction(24, 1000), 1)
 
     def continuous(
-        turn: schedule.Weighting, grid: WeightGrid, variance: Fraction, delta: Fraction, delta_0: int
+        turn: schedule.Weighting, grid: WeightGrid, variance: Fraction, delta: Fraction, typical: int
     ) -> int:
         assert turn is schedule.Weighting.EQUAL
-        quantiles = (NormalDist().inv_cdf(float(1 - delta) ** (1 / t)) for t in range(1, delta_0 + 1))
-        weights = (grid.units / math.sqrt(t) for t in range(1, delta_0 + 1))
+        quantiles = (NormalDist().inv_cdf(float(1 - delta) ** (1 / t)) for t in range(1, typical + 1))
+        weights = (grid.units / math.sqrt(t) for t in range(1, typical + 1))
         return int(max(w + math.sqrt(variance) * q for w, q in zip(weights, quantiles, strict=True)))
 
     monkeypatch.setattr(schedule, "_threshold", continuous)
@@ -120,7 +120,7 @@ def test_members_without_a_bound_break_the_promise(monkeypatch: pytest.MonkeyPat
     """A threshold for one novel element does not hide three."""
     parameters = Parameters(Method.WEIGHTED_GAUSSIAN, Fraction(1, 100), Fraction(1, 50), 1)
     assert excess(parameters, 3, 1) <= ROUNDING_ERROR
-    monkeypatch.setattr(Contributions, "bounded", lambda self, _delta_0, _removed=None: self)
+    monkeypatch.setattr(Contributions, "bounded", lambda self, _typical, _removed=None: self)
     assert excess(parameters, 3, 1) > 1e-2
 
 

@@ -25,7 +25,7 @@ from dp_service.releases.saying import of_question
 from dp_service.terms import MechanismName
 
 NOW = int(datetime.datetime(2026, 11, 22, 12, tzinfo=datetime.UTC).timestamp())
-BOUNDED = "contributions: {bound: in_query, delta_0: 3, units: 20, buckets: 7}"
+BOUNDED = "contributions: {bound: in_query, typical: 3, units: 20, buckets: 7}"
 BUCKET = "DATE_TRUNC('month', day)"
 MONTHS = f"SELECT {BUCKET} AS m, COUNT(DISTINCT member) FROM t WHERE {{}} GROUP BY {BUCKET}"
 YEAR = "day >= '2024-01-15' AND day < '2025-01-01'"
@@ -156,12 +156,12 @@ def test_a_member_counts_in_as_many_buckets_as_the_policy_says(
     buckets: str, others: str, expected: int
 ) -> None:
     """By themselves buckets can have a bound of their own; there are no more than there are."""
-    under = policy(more=f"contributions: {{bound: in_query, delta_0: 3, units: 20{buckets}}}")
+    under = policy(more=f"contributions: {{bound: in_query, typical: 3, units: 20{buckets}}}")
     columns = f"DATE_TRUNC('month', day){others}"
     text = f"SELECT {columns}, COUNT(DISTINCT member) FROM t WHERE {YEAR} GROUP BY {columns}"
     found = resolved(text, under).parameters
     assert found.contributions is not None
-    assert found.contributions.delta_0 == expected == found.delta_l0
+    assert found.contributions.typical == expected == found.delta_l0
 
 
 def test_without_a_bound_a_member_counts_in_all_buckets() -> None:
@@ -361,13 +361,13 @@ def test_two_conditions_beside_buckets_are_refused_alike_in_either_order() -> No
         ("column: day, type: date", BOUNDED, "", "expected time.buckets as well"),
         (
             "column: day, type: date, buckets: [day]",
-            "contributions: {bound: prepared, delta_0: 3, units: 20, elements: [text], period: all}",
+            "contributions: {bound: prepared, typical: 3, units: 20, elements: [text], period: all}",
             "",
             "none beside bound: prepared",
         ),
         (
             "column: day, type: date, buckets: [day]",
-            "contributions: {bound: assumed, delta_0: 3, units: 20, buckets: 3}",
+            "contributions: {bound: assumed, typical: 3, units: 20, buckets: 3}",
             "",
             "only with bound: in_query",
         ),

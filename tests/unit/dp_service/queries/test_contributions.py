@@ -24,8 +24,8 @@ from dp_service.releases.kinds import kind_of
 from dp_service.terms import BoundedBy, CountNoise, MechanismName
 
 HEADER = "epsilon_per: 0.15\ndelta: 1e-10\ncount_noise: gaussian\n"
-IN_QUERY = "bound: in_query, delta_0: 32, units: 20"
-PREPARED = "bound: prepared, delta_0: 32, units: 20, elements: [page, kind]"
+IN_QUERY = "bound: in_query, typical: 32, units: 20"
+PREPARED = "bound: prepared, typical: 32, units: 20, elements: [page, kind]"
 MEASURES = "{distinct_members: true, events: {tau: 3, tau_is: clipped}}"
 
 
@@ -59,45 +59,45 @@ def resolved(
 
 
 FAULTS = {
-    "no delta_0": ("bound: in_query, units: 20", "contributions.delta_0: expected this key"),
-    "no units": ("bound: in_query, delta_0: 32", "contributions.units: expected this key"),
-    "no bound": ("delta_0: 32, units: 20", "contributions.bound: expected this key"),
+    "no typical": ("bound: in_query, units: 20", "contributions.typical: expected this key"),
+    "no units": ("bound: in_query, typical: 32", "contributions.units: expected this key"),
+    "no bound": ("typical: 32, units: 20", "contributions.bound: expected this key"),
     "hoped": (
-        "bound: hoped, delta_0: 32, units: 20",
+        "bound: hoped, typical: 32, units: 20",
         "contributions.bound: expected 'in_query', 'prepared' or 'assumed'",
     ),
-    "delta_0 of 0": (
-        "bound: in_query, delta_0: 0, units: 20",
-        "contributions.delta_0: expected a number greater than 0",
+    "typical of 0": (
+        "bound: in_query, typical: 0, units: 20",
+        "contributions.typical: expected a number greater than 0",
     ),
-    "negative delta_0": (
-        "bound: in_query, delta_0: -3, units: 20",
-        "contributions.delta_0: expected a number greater than 0",
+    "negative typical": (
+        "bound: in_query, typical: -3, units: 20",
+        "contributions.typical: expected a number greater than 0",
     ),
-    "half a delta_0": (
-        "bound: in_query, delta_0: 3.5, units: 20",
-        "contributions.delta_0: expected a whole number",
+    "half a typical": (
+        "bound: in_query, typical: 3.5, units: 20",
+        "contributions.typical: expected a whole number",
     ),
-    "NaN": ("bound: in_query, delta_0: .nan, units: 20", "contributions.delta_0: expected a whole number"),
+    "NaN": ("bound: in_query, typical: .nan, units: 20", "contributions.typical: expected a whole number"),
     "endless": (
-        "bound: in_query, delta_0: .inf, units: 20",
-        "contributions.delta_0: expected a whole number",
+        "bound: in_query, typical: .inf, units: 20",
+        "contributions.typical: expected a whole number",
     ),
-    "true": ("bound: in_query, delta_0: true, units: 20", "contributions.delta_0: expected a whole number"),
-    "huge delta_0": (
-        "bound: in_query, delta_0: 100001, units: 20",
-        "contributions.delta_0: expected a number less than or equal",
+    "true": ("bound: in_query, typical: true, units: 20", "contributions.typical: expected a whole number"),
+    "huge typical": (
+        "bound: in_query, typical: 100001, units: 20",
+        "contributions.typical: expected a number less than or equal",
     ),
     "units of 0": (
-        "bound: in_query, delta_0: 32, units: 0",
+        "bound: in_query, typical: 32, units: 0",
         "contributions.units: expected a number greater than 0",
     ),
     "half a unit": (
-        "bound: in_query, delta_0: 32, units: 0.5",
+        "bound: in_query, typical: 32, units: 0.5",
         "contributions.units: expected a whole number",
     ),
     "huge units": (
-        "bound: in_query, delta_0: 32, units: 1000001",
+        "bound: in_query, typical: 32, units: 1000001",
         "contributions.units: expected a number less than or equal",
     ),
     "min_count of 0": (
@@ -108,41 +108,41 @@ FAULTS = {
         f"{IN_QUERY}, min_count: 10000000000",
         "contributions.min_count: expected a number less than or equal",
     ),
-    "unknown key": (f"{IN_QUERY}, delta_1: 4", "contributions.delta_1: there is no such key"),
+    "unknown key": (f"{IN_QUERY}, typic: 4", "contributions.typic: there is no such key"),
     "no bound of the first look": (
         f"{IN_QUERY}, names: {{share: 0.35, max_names: 75}}",
-        "contributions.names.delta_1: expected in how many elements a member counts in the first look",
+        "contributions.names.typical: expected in how many elements a member counts in the first look",
     ),
     "a first look at a copy": (
-        f"{PREPARED}, period: all, names: {{delta_1: 4, share: 0.35, max_names: 75}}",
-        "contributions.names.delta_1: expected this key only with bound: in_query",
+        f"{PREPARED}, period: all, names: {{typical: 4, share: 0.35, max_names: 75}}",
+        "contributions.names.typical: expected this key only with bound: in_query",
     ),
-    "delta_1 of 0": (
-        f"{IN_QUERY}, names: {{delta_1: 0, share: 0.35, max_names: 75}}",
-        "contributions.names.delta_1: expected a number greater than 0",
+    "names.typical of 0": (
+        f"{IN_QUERY}, names: {{typical: 0, share: 0.35, max_names: 75}}",
+        "contributions.names.typical: expected a number greater than 0",
     ),
     "nothing for names": (
-        f"{IN_QUERY}, names: {{delta_1: 4, share: 0, max_names: 75}}",
+        f"{IN_QUERY}, names: {{typical: 4, share: 0, max_names: 75}}",
         "contributions.names.share: expected a number greater than 0",
     ),
     "all for names": (
-        f"{IN_QUERY}, names: {{delta_1: 4, share: 7/7, max_names: 75}}",
+        f"{IN_QUERY}, names: {{typical: 4, share: 7/7, max_names: 75}}",
         "contributions.names.share: expected a number less than 1",
     ),
     "a share of nothing": (
-        f"{IN_QUERY}, names: {{delta_1: 4, share: 1/0, max_names: 75}}",
+        f"{IN_QUERY}, names: {{typical: 4, share: 1/0, max_names: 75}}",
         "contributions.names.share: expected",
     ),
     "no name": (
-        f"{IN_QUERY}, names: {{delta_1: 4, share: 0.35, max_names: 0}}",
+        f"{IN_QUERY}, names: {{typical: 4, share: 0.35, max_names: 0}}",
         "contributions.names.max_names: expected a number greater than 0",
     ),
     "too many names": (
-        f"{IN_QUERY}, names: {{delta_1: 4, share: 0.35, max_names: 501}}",
+        f"{IN_QUERY}, names: {{typical: 4, share: 0.35, max_names: 501}}",
         "contributions.names.max_names: expected a number less than or equal",
     ),
     "names without end": (
-        f"{IN_QUERY}, names: {{delta_1: 4, share: 0.35}}",
+        f"{IN_QUERY}, names: {{typical: 4, share: 0.35}}",
         "contributions.names.max_names: expected this key",
     ),
     "elements in a query": (
@@ -150,11 +150,11 @@ FAULTS = {
         "contributions.elements: expected this key only with bound: prepared",
     ),
     "a period that is assumed": (
-        "bound: assumed, delta_0: 1, units: 1, period: all",
+        "bound: assumed, typical: 1, units: 1, period: all",
         "contributions.period: expected this key only",
     ),
     "no elements": (
-        "bound: prepared, delta_0: 1, units: 1, period: all",
+        "bound: prepared, typical: 1, units: 1, period: all",
         "contributions.elements: expected the columns",
     ),
     "no period": (PREPARED, "contributions.period: expected all, or the column"),
@@ -187,11 +187,11 @@ FAULTS = {
         "contributions.shift: expected this key only with bound: in_query",
     ),
     "a column that is not grouped by": (
-        "bound: prepared, delta_0: 1, units: 1, period: all, elements: [page, kind, day]",
+        "bound: prepared, typical: 1, units: 1, period: all, elements: [page, kind, day]",
         "contributions.elements: day: expected a column that questions may group by",
     ),
     "a column that the copy is not bounded by": (
-        "bound: prepared, delta_0: 1, units: 1, period: all, elements: [page]",
+        "bound: prepared, typical: 1, units: 1, period: all, elements: [page]",
         "contributions.elements: a copy is bounded by these columns alone: expected no group_by for kind",
     ),
 }
@@ -236,17 +236,17 @@ def test_a_block_with_a_fault_is_refused_by_its_key(block: str, expected: str) -
         ),
         (
             text_of(
-                "bound: in_query, delta_0: 100000, units: 1",
+                "bound: in_query, typical: 100000, units: 1",
                 measures="{events: {tau: 1000000, tau_is: clipped}}",
             ),
-            "contributions.delta_0: expected less, or a smaller tau or more units",
+            "contributions.typical: expected less, or a smaller tau or more units",
         ),
         (
             text_of(
-                "bound: in_query, delta_0: 1, units: 1, names: {delta_1: 100000, share: 1/999999, max_names: 1}",
+                "bound: in_query, typical: 1, units: 1, names: {typical: 100000, share: 1/999999, max_names: 1}",
                 measures="{events: {tau: 20000, tau_is: clipped}}",
             ),
-            "contributions.names.delta_1: expected less, or a smaller tau or more units",
+            "contributions.names.typical: expected less, or a smaller tau or more units",
         ),
     ],
 )
@@ -262,7 +262,7 @@ def test_every_question_of_the_table_is_answered_by_bound_gauss() -> None:
     unknown = resolved(policy_of(f"{IN_QUERY}, min_count: 5"), "page", k=50)
     salt = table_salt("t", "all").hex()
     assert unknown.parameters.contributions == BoundedContributions(
-        BoundedBy.IN_QUERY, delta_0=32, periods=1, of_events=False, units=20, min_count=5, salt=salt
+        BoundedBy.IN_QUERY, typical=32, periods=1, of_events=False, units=20, min_count=5, salt=salt
     )
     assert (unknown.parameters.mechanism, unknown.parameters.count_noise) == (
         MechanismName.BOUND_GAUSS,
@@ -280,7 +280,7 @@ def test_every_question_of_the_table_is_answered_by_bound_gauss() -> None:
     assert known.parameters.contributions is not None
     assert known.parameters.contributions.min_count is None
     # A member can be in no more elements than there are.
-    assert (known.parameters.delta_l0, known.parameters.contributions.delta_0, known.row_limit) == (3, 3, 3)
+    assert (known.parameters.delta_l0, known.parameters.contributions.typical, known.row_limit) == (3, 3, 3)
     assert kind_of(known.parameters).mechanism.worst_case_cost().calls == 0
 
 
@@ -396,7 +396,7 @@ def test_a_prepared_copy_is_asked_like_any_table_on_every_engine() -> None:
 def test_promises_are_warned_of() -> None:
     """What nothing checks: an assumed bound, a copy in Pinot, the number of its periods."""
     for block, expected in (
-        ("bound: assumed, delta_0: 3, units: 1", "contributions.bound: an assumed bound is a promise"),
+        ("bound: assumed, typical: 3, units: 1", "contributions.bound: an assumed bound is a promise"),
         (f"{PREPARED}, period: p, periods: 3", "contributions.periods: a promise that nothing checks"),
         (f"{PREPARED}, period: all", "contributions.bound: a prepared copy is checked on DuckDB alone"),
     ):
@@ -406,7 +406,7 @@ def test_promises_are_warned_of() -> None:
         assert not any(default.key.endswith(("d_bar", "t.max_k", "page.delta")) for default in found.defaults)
 
 
-NAMES = f"{IN_QUERY}, min_count: 5, names: {{delta_1: 4, share: 7/20, max_names: 75}}"
+NAMES = f"{IN_QUERY}, min_count: 5, names: {{typical: 4, share: 7/20, max_names: 75}}"
 
 
 @pytest.mark.parametrize(("by", "most"), [(("page",), 75), (("page", "number"), 75), (("page", "other"), 75)])
@@ -417,7 +417,7 @@ def test_two_looks_are_resolved_from_the_policy_alone(by: tuple[str, ...], most:
     found = resolved(policy, *by, k=50).parameters
     assert found.contributions is not None
     assert found.contributions.names == NamesLook(4, Fraction(7), most)
-    assert (found.contributions.delta_0, found.delta_l0) == (32, 32)
+    assert (found.contributions.typical, found.delta_l0) == (32, 32)
     assert resolved(policy, *by, k=100).requested_k == 100
     assert resolved(policy, *by, k=100).parameters.k == most
 
@@ -438,7 +438,7 @@ def test_few_names_bound_the_second_look() -> None:
     """A member can be in no more elements than are named."""
     found = resolved(policy_of(NAMES.replace("max_names: 75", "max_names: 10"))).parameters.contributions
     assert found is not None
-    assert found.delta_0 == 10
+    assert found.typical == 10
 
 
 def test_a_copy_has_one_bound_for_both_looks() -> None:

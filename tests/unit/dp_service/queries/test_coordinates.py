@@ -39,7 +39,7 @@ count_noise: gaussian
 tables:
   t:
     member: m
-    contributions: {{bound: in_query, delta_0: 2, units: 10, sums: {{max_members: 1000, max_rows: 100000}}}}
+    contributions: {{bound: in_query, typical: 2, units: 10, sums: {{max_members: 1000, max_rows: 100000}}}}
     measures: {{distinct_members: true, events: {{tau: 3, tau_is: clipped}}}}
     columns: {_COLUMNS}
     values:
@@ -51,7 +51,7 @@ tables:
     columns: {_COLUMNS}
   counted:
     member: m
-    contributions: {{bound: in_query, delta_0: 2, units: 10}}
+    contributions: {{bound: in_query, typical: 2, units: 10}}
     measures: {{distinct_members: true}}
     columns: {_COLUMNS}
 """)
@@ -64,7 +64,7 @@ count_noise: gaussian
 tables:
   counted:
     member: m
-    contributions: {{bound: in_query, delta_0: 1, units: 1}}
+    contributions: {{bound: in_query, typical: 1, units: 1}}
     measures: {{distinct_members: true, events: {{tau: 40000, tau_is: clipped}}}}
     columns: {_COLUMNS}
 """)

@@ -26,7 +26,7 @@ tables:
     measures: {distinct_members: true, events: {tau: 2, tau_is: clipped}}
     contributions:
       bound: in_query
-      delta_0: 3
+      typical: 3
       units: 10
       min_count: 5
       shift: true

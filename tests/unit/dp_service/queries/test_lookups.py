@@ -188,8 +188,8 @@ def test_a_plan_carries_what_is_looked_up() -> None:
 @pytest.mark.parametrize("nulls", [{}, {"nulls": "keep", "null_value": "other"}])
 def test_a_second_look_counts_its_names_alone(form: str, nulls: dict[str, str]) -> None:
     """Pairs of a topic and a country are named, among them those of articles that the file does not have."""
-    block = {"bound": "in_query", "delta_0": 1, "units": 10}
-    block |= {"names": {"delta_1": 1, "share": "1/2", "max_names": 5}}
+    block = {"bound": "in_query", "typical": 1, "units": 10}
+    block |= {"names": {"typical": 1, "share": "1/2", "max_names": 5}}
     columns = {"article": {"type": "string"}, "country": {"type": "string", "group_by": True}}
     two = policy(
         table={"contributions": block, "columns": columns | {"topic": said("article", ARTICLES, **nulls)}}
@@ -244,7 +244,7 @@ def test_a_query_names_the_key_and_never_the_looked_up_column() -> None:
 def test_a_copy_that_is_bounded_by_the_key_answers_for_what_is_looked_up() -> None:
     """Members have no more topics than articles of such a copy; no copy is bounded by topics, for it has none."""
     columns = {"article": {"type": "string", "group_by": True}, "country": {"type": "string"}}
-    block = {"bound": "prepared", "delta_0": 2, "units": 10, "elements": ["article"], "period": "all"}
+    block = {"bound": "prepared", "typical": 2, "units": 10, "elements": ["article"], "period": "all"}
 
     def prepared(key: str, elements: list[str]) -> Policy:
         file = content(key, [("a1", "health"), ("a2", "scam's"), ("a3", "x")])

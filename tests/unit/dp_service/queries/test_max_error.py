@@ -23,8 +23,8 @@ from dp_service.releases.resolving import resolve_question
 from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.terms import Comparison
 
-BLOCK = "{bound: in_query, delta_0: 8, units: 10, least_units: 2, most_units: 40"
-NAMES = ", names: {delta_1: 4, share: 3/8, max_names: 75}"
+BLOCK = "{bound: in_query, typical: 8, units: 10, least_units: 2, most_units: 40"
+NAMES = ", names: {typical: 4, share: 3/8, max_names: 75}"
 LITTLE = "share: 0.999999995, max_names: 9"
 MORE = ", totals: {}, sums: {max_members: 1000000, max_rows: 100000000}, buckets: 12"
 LIST = "SELECT a, COUNT(DISTINCT m) AS n FROM t GROUP BY a ORDER BY n DESC LIMIT 10"
@@ -123,13 +123,13 @@ def test_the_same_units_by_another_error_are_the_same_question() -> None:
     assert query_id(f"{LIST} OPTION(max_error=16)") != query_id(f"{LIST} OPTION(max_error=30)")
     assert query_id(f"{LIST} OPTION(max_error={error_of(answered(LIST).parameters)})") == query_id(LIST)
     assert query_id(LIST) == query_id(
-        LIST, policy(f"{{bound: in_query, delta_0: 8, units: 10{NAMES}{MORE}}}")
+        LIST, policy(f"{{bound: in_query, typical: 8, units: 10{NAMES}{MORE}}}")
     )
 
 
 def test_fixed_units_are_checked_and_never_changed() -> None:
     """So are mechanisms that have no units to choose: Laplace and Gumbel noise, which cost what they cost."""
-    fixed = policy(f"{{bound: in_query, delta_0: 8, units: 10{NAMES}}}")
+    fixed = policy(f"{{bound: in_query, typical: 8, units: 10{NAMES}}}")
     for of in (fixed, policy("")):
         for text in (LIST, f"{SMALL} ORDER BY n DESC LIMIT 3"):
             error = error_of(answered(text, of).parameters)
@@ -250,12 +250,12 @@ def test_an_error_is_no_part_of_what_is_asked() -> None:
 @pytest.mark.parametrize(
     ("block", "key"),
     [
-        ("{bound: in_query, delta_0: 8, units: 10, least_units: 11}", "least_units"),
-        ("{bound: in_query, delta_0: 8, units: 10, most_units: 9}", "most_units"),
-        ("{bound: in_query, delta_0: 8, units: 10, least_units: 0}", "least_units"),
+        ("{bound: in_query, typical: 8, units: 10, least_units: 11}", "least_units"),
+        ("{bound: in_query, typical: 8, units: 10, most_units: 9}", "most_units"),
+        ("{bound: in_query, typical: 8, units: 10, least_units: 0}", "least_units"),
         (
-            f"{{bound: in_query, delta_0: 100000, units: 10, least_units: 1, names: {{delta_1: 1, {LITTLE}}}}}",
-            "delta_0",
+            f"{{bound: in_query, typical: 100000, units: 10, least_units: 1, names: {{typical: 1, {LITTLE}}}}}",
+            "typical",
         ),
     ],
 )
@@ -274,7 +274,7 @@ def test_half_and_twice_the_price_are_said() -> None:
     assert said.code == "accuracy.other_prices"
     assert said.values == ("5", "17", "20", "8.51")
     assert "2 to 40 units" in said.text
-    for text, of in ((LIST, policy("")), (LIST, policy("{bound: in_query, delta_0: 8, units: 1}"))):
+    for text, of in ((LIST, policy("")), (LIST, policy("{bound: in_query, typical: 8, units: 1}"))):
         assert [each.units for each in at_other_prices(answered(text, of).parameters)] == (
             [2] if of.tables[0].contributions else []
         )

@@ -156,14 +156,14 @@ def specification(resolution: Resolution) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("by", "delta_0", "m", "units"),
+    ("by", "typical", "m", "units"),
     [((), 2, 1, 1), ((), 2, 9, 4), (("text",), 2, 3, 4), (("text",), 9, 1, 3)],
 )
 def test_the_price_follows_from_the_question_and_the_bound(
-    by: tuple[str, ...], delta_0: int, m: int, units: int
+    by: tuple[str, ...], typical: int, m: int, units: int
 ) -> None:
     """Levels times the elements that a member can be in; `units` of the policy's counts have no part in it."""
-    parameters = resolve(asked("number", by=by, m=m), policy(delta_0=delta_0), now=NOW).parameters
+    parameters = resolve(asked("number", by=by, m=m), policy(typical=typical), now=NOW).parameters
     cost = kind_of(parameters).mechanism.worst_case_cost()
     assert (cost.information, cost.calls) == (units, 0)
     assert parameters.contributions is not None
@@ -177,7 +177,7 @@ def test_columns_without_a_domain_have_no_quantiles() -> None:
     """Two looks would name elements, and one look would choose in elements that a member's rows decide about."""
     known = policy().table("t")
     assert known.contributions is not None
-    looks = Names.model_validate({"delta_1": 1, "share": "1/2", "max_names": 7})
+    looks = Names.model_validate({"typical": 1, "share": "1/2", "max_names": 7})
     columns = tuple(
         column.model_copy(update={"domain": None}) if column.name == "text" else column
         for column in known.columns

@@ -29,7 +29,7 @@ count_noise: gaussian
 tables:
   t:
     member: member
-    contributions: {bound: in_query, delta_0: 2, units: 10, sums: {max_members: 1000, max_rows: 100000}}
+    contributions: {bound: in_query, typical: 2, units: 10, sums: {max_members: 1000, max_rows: 100000}}
     measures: {distinct_members: true}
     columns:
       member: {type: string}
@@ -124,7 +124,7 @@ def test_columns_beyond_what_one_question_takes_make_no_noise_larger() -> None:
 
 def test_values_without_bounded_contributions_are_refused() -> None:
     """Nothing bounds what a member adds."""
-    text = POLICY.replace(f"    contributions: {{bound: in_query, delta_0: 2, units: 10{SUMS}}}\n", "")
+    text = POLICY.replace(f"    contributions: {{bound: in_query, typical: 2, units: 10{SUMS}}}\n", "")
     with pytest.raises(PolicyError, match="expected contributions as well"):
         parse_policy(text)
 

@@ -28,7 +28,7 @@ tables:
 """
 GAUSSIAN = f"count_noise: gaussian\n{POLICY}"
 BOUNDED = GAUSSIAN.replace(
-    "member: m", "member: m\n    contributions: {bound: in_query, delta_0: 4, units: 4}"
+    "member: m", "member: m\n    contributions: {bound: in_query, typical: 4, units: 4}"
 )
 BOUNDED = BOUNDED.replace(", delta: 1}", "}").replace(", delta: 3}", "}")
 

@@ -34,9 +34,9 @@ from tests.unit.dp_service.identities import GUMBEL, KEY, OTHER_KEY
 
 Changes: TypeAlias = list[dict[str, Any]]
 
-NAMES = NamesLook(delta_1=4, units=Fraction(7), most_names=75)
+NAMES = NamesLook(typical=4, units=Fraction(7), most_names=75)
 BOUNDS_OF_RELEASE = BoundedContributions(
-    BoundedBy.IN_QUERY, delta_0=32, periods=1, of_events=False, units=20, min_count=1, salt="5a17"
+    BoundedBy.IN_QUERY, typical=32, periods=1, of_events=False, units=20, min_count=1, salt="5a17"
 )
 SUMMED = SummedValue("amount", Fraction(1), 0, 10, Fraction(1, 4), count_share=Fraction(1, 4))
 SUMS = SumsReleased(Fraction(1, 2), (SUMMED,), asked=())
@@ -106,7 +106,7 @@ BOUNDED = dataclasses.replace(
 )
 BOUNDS: Changes = [
     {"bounded_by": BoundedBy.ASSUMED},
-    {"delta_0": 31},
+    {"typical": 31},
     {"periods": 2},
     {"of_events": True},
     {"units": 21},
@@ -127,7 +127,7 @@ def test_everything_about_a_bound_is_part_of_the_specification(change: dict[str,
     assert specification(BOUNDED) == specification(dataclasses.replace(BOUNDED, k=3, with_counts=False))
 
 
-NAMED: Changes = [{"delta_1": 5}, {"units": Fraction(8)}, {"most_names": 76}]
+NAMED: Changes = [{"typical": 5}, {"units": Fraction(8)}, {"most_names": 76}]
 SUMMING: Changes = [{"share": Fraction(1, 4)}, {"columns": (SUMMED, SUMMED)}]
 SUMMED_AS: Changes = [
     {"name": "other"},

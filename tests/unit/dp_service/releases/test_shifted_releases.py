@@ -38,7 +38,7 @@ from tests.unit.dp_service.identities import KEY
 from tests.unit.dp_service.kept_releases import with_names_and_counts
 
 NAMES = [*"abcdefgh"]
-MEMBERS = dataclasses.replace(STATED, delta_0=9, of_events=False, shifted=True)
+MEMBERS = dataclasses.replace(STATED, typical=9, of_events=False, shifted=True)
 EVENTS = dataclasses.replace(MEMBERS, of_events=True)
 COUNTS = [900, 870, 820, 790, 88, 85, 3, 1]
 FIRSTS = [500, 300, 90, 20, 10, 0, 3, 0]
@@ -51,7 +51,7 @@ count_noise: gaussian
 tables:
   t:
     member: m
-    contributions: {bound: in_query, delta_0: 3, units: 4, shift: true}
+    contributions: {bound: in_query, typical: 3, units: 4, shift: true}
     measures: {distinct_members: true, events: {tau: 2, tau_is: clipped}}
     columns:
       m: {type: string}

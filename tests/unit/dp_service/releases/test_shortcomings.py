@@ -28,7 +28,7 @@ from tests.unit.dp_service.asked_plans import (
 from tests.unit.dp_service.identities import KEY
 
 CONFIDENCE = 0.95
-LOOKS = BOUNDED % ", names: {delta_1: 1, share: 1/3, max_names: 3}"
+LOOKS = BOUNDED % ", names: {typical: 1, share: 1/3, max_names: 3}"
 
 
 def answered(asked: Asked, counts: dict[str, int]) -> tuple[Plan, ReleaseView, dict[str, Statement]]:
@@ -47,10 +47,10 @@ def answered(asked: Asked, counts: dict[str, int]) -> tuple[Plan, ReleaseView, d
 UNKNOWN = {
     "laplace": (KINDS["laplace, unknown, cut"], "tau = 1 and Delta = 2"),
     "gumbel": (KINDS["gumbel, unknown"], "tau = 1"),
-    "bounded": (Asked(BOUNDED % "", sql=COUNT + CUT), "delta_0 = 2"),
-    "two looks": (Asked(LOOKS, sql=COUNT + CUT), "delta_1 = 1"),
-    "values": (KINDS["distinct values, unknown, cut"], "delta_0 = 2 and tau = 2"),
-    "sums": (Asked(BOUNDED % SUMS, sql=SUM + CUT, values=AMOUNT), "delta_0 = 2"),
+    "bounded": (Asked(BOUNDED % "", sql=COUNT + CUT), "typical = 2"),
+    "two looks": (Asked(LOOKS, sql=COUNT + CUT), "names.typical = 1"),
+    "values": (KINDS["distinct values, unknown, cut"], "typical = 2 and tau = 2"),
+    "sums": (Asked(BOUNDED % SUMS, sql=SUM + CUT, values=AMOUNT), "typical = 2"),
 }
 
 

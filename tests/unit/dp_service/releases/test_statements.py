@@ -102,7 +102,7 @@ count_noise: gaussian
 tables:
   t:
     member: m
-    contributions: {bound: in_query, delta_0: 2, units: 6, min_count: 1, sums: {max_members: 100000, max_rows: 1000000}}
+    contributions: {bound: in_query, typical: 2, units: 6, min_count: 1, sums: {max_members: 100000, max_rows: 1000000}}
     measures: {distinct_members: true}
     columns:
       m: {type: string}
@@ -152,7 +152,7 @@ def test_an_answer_without_far_timestamps_says_so(sql: str, *, is_said: bool) ->
     """Before it is asked, and of its answer, which has a plan that was signed and read."""
     columns = {"at": {"type": "timestamp", "filter": ["range"]}, "flag": {"type": "bool", "filter": ["in"]}}
     time = {"column": "at", "type": "timestamp", "zone": "UTC", "parts": ["hour"]}
-    bound = {"bound": "in_query", "delta_0": 2, "units": 10}
+    bound = {"bound": "in_query", "typical": 2, "units": 10}
     table = {"member": "m", "time": time, "contributions": bound, "columns": columns}
     table["measures"] = {"distinct_members": True}
     head = {"epsilon_per": "1", "delta": "1e-2", "count_noise": "gaussian"}

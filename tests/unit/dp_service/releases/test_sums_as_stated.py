@@ -32,7 +32,7 @@ tables:
     member: m
     contributions:
       bound: in_query
-      delta_0: 3
+      typical: 3
       units: 20
       shift: true
       sums: {max_members: 1000, max_rows: 100000}

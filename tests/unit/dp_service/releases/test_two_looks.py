@@ -50,7 +50,7 @@ from tests.support.queries.strategies import NOW, policies, questions
 from tests.unit.dp_service.identities import KEY
 
 CURRENCY = Currency(Fraction(1, 4), Fraction(1, 100))
-BLOCK = "bound: in_query, delta_0: 3, units: 5, min_count: 2, names: {delta_1: 2, share: 3/7, max_names: 4}"
+BLOCK = "bound: in_query, typical: 3, units: 5, min_count: 2, names: {typical: 2, share: 3/7, max_names: 4}"
 LOOKS = TwoLooks(
     CURRENCY, 5, Fraction(15, 7), ContributionBound(2), ContributionBound(3), min_count=2, most_names=4
 )
@@ -207,7 +207,8 @@ def test_every_k_is_the_same_release() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("delta_1: 2", "delta_1: 1"), ("share: 3/7", "share: 0.5"), ("units: 5", "units: 6")]
+    ("key", "value"),
+    [("names: {typical: 2", "names: {typical: 1"), ("share: 3/7", "share: 0.5"), ("units: 5", "units: 6")],
 )
 def test_another_first_look_is_another_release(key: str, value: str) -> None:
     """All that the policy says of it is in the specification."""
@@ -301,7 +302,7 @@ async def test_the_services_messages_are_those_of_two_looks() -> None:
         assert shown.cost == plan.worst_case_cost
         assert shown.parameters == plan.parameters
         names = shown.parameters.bounded.names_look
-        assert (names.delta_1, names.units, names.max_names) == (2, "15/7", 4)
+        assert (names.typical, names.units, names.max_names) == (2, "15/7", 4)
         assert names.threshold == LOOKS.names_look.threshold
         estimate = await dp.EstimateCost(dp_pb2.EstimateCostRequest(question=question("article")))
         assert [query.look for query in estimate.engine_queries] == [1, 1, 1, 2, 2, 2]

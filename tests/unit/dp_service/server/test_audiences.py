@@ -30,7 +30,7 @@ tables:
       advertiser: {type: string, group_by: true, filter: [in, not_in], nulls: keep, null_value: nobody}
       tenant: {type: int64, filter: [in]}
       paid: {type: bool, filter: [in]}
-    contributions: {bound: in_query, delta_0: 2, units: 5}
+    contributions: {bound: in_query, typical: 2, units: 5}
   secrets:
     member: m
     measures: {distinct_members: true}

@@ -24,7 +24,7 @@ count_noise: gaussian
 tables:
   t:
     member: m
-    contributions: {bound: in_query, delta_0: 2, units: 6, min_count: 1, totals: {}}
+    contributions: {bound: in_query, typical: 2, units: 6, min_count: 1, totals: {}}
     measures: {distinct_members: true}
     columns:
       m: {type: string}

@@ -89,7 +89,7 @@ def read(path: Path) -> list[Row]:
     return sorted(answer(f"SELECT * FROM read_parquet('{path}')"))
 
 
-def reference(rows: Sequence[Row], table: str, columns: Columns, delta_0: int) -> list[Row]:
+def reference(rows: Sequence[Row], table: str, columns: Columns, typical: int) -> list[Row]:
     """Return the rows that are kept, by the pure definition."""
     places = [HEADER.index(name) for name in columns.elements]
     held: dict[tuple[str, str], set[tuple[str, ...]]] = defaultdict(set)
@@ -100,7 +100,7 @@ def reference(rows: Sequence[Row], table: str, columns: Columns, delta_0: int) -
     for row in rows:
         held[key(row)].add(tuple(row[place] for place in places))
     counted = {
-        (member, period): set(kept(table_salt(table, period), member, elements, delta_0))
+        (member, period): set(kept(table_salt(table, period), member, elements, typical))
         for (member, period), elements in held.items()
     }
     return sorted(row for row in rows if tuple(row[place] for place in places) in counted[key(row)])
@@ -108,7 +108,7 @@ def reference(rows: Sequence[Row], table: str, columns: Columns, delta_0: int) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
-@pytest.mark.parametrize("delta_0", [1, 3, 1000])
+@pytest.mark.parametrize("typical", [1, 3, 1000])
 @pytest.mark.parametrize(
     "columns",
     [
@@ -119,16 +119,16 @@ def reference(rows: Sequence[Row], table: str, columns: Columns, delta_0: int) -
     ids=str,
 )
 def test_a_copy_has_the_rows_of_the_reference(
-    tmp_path: Path, suffix: str, delta_0: int, columns: Columns
+    tmp_path: Path, suffix: str, typical: int, columns: Columns
 ) -> None:
     """All columns of the rows of every member's first elements, in each period, whatever the file's format."""
-    rows = random_rows(2000, seed=delta_0)
+    rows = random_rows(2000, seed=typical)
     source, out = write(tmp_path / f"rows{suffix}", rows), tmp_path / "copy.parquet"
-    made = bounded_copy(source, out, BoundedCopyRequest("visits", columns, delta_0), work=run_statement)
-    wanted = reference(rows, "visits", columns, delta_0)
+    made = bounded_copy(source, out, BoundedCopyRequest("visits", columns, typical), work=run_statement)
+    wanted = reference(rows, "visits", columns, typical)
     assert read(out) == wanted
     assert (made.rows, made.rows_kept) == (len(rows), len(wanted))
-    assert (made.rows_kept == made.rows) is (delta_0 == 1000)
+    assert (made.rows_kept == made.rows) is (typical == 1000)
     assert made.members == len({row[0] for row in rows})
 
 
@@ -282,7 +282,7 @@ def test_the_copy_says_how_it_was_bounded(tmp_path: Path) -> None:
         "table": "visits",
         "member": "who",
         "elements": ["what", "where"],
-        "delta_0": 7,
+        "typical": 7,
         "period": "month",
         "rule": "sha256/v1",
         "salt": salt_id("visits"),
@@ -297,11 +297,11 @@ def test_the_copy_says_how_it_was_bounded(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "columns", [Columns("who", ("what",)), Columns("who", ("what", "where"), "month")], ids=str
 )
-@pytest.mark.parametrize("delta_0", [1, 2, 1000])
-def test_what_a_copy_says_is_read_again(tmp_path: Path, columns: Columns, delta_0: int) -> None:
+@pytest.mark.parametrize("typical", [1, 2, 1000])
+def test_what_a_copy_says_is_read_again(tmp_path: Path, columns: Columns, typical: int) -> None:
     """With the number of rows that it has."""
     source, out = write(tmp_path / "rows.parquet", random_rows(300, 5)), tmp_path / "copy.parquet"
-    asked = BoundedCopyRequest("visits", columns, delta_0)
+    asked = BoundedCopyRequest("visits", columns, typical)
     made = bounded_copy(source, out, asked, work=run_statement)
     read_again = read_bounded_copy(out)
     assert read_again == asked.statement(len(read(out)), 0)
@@ -461,7 +461,7 @@ def test_the_output_is_not_the_input(tmp_path: Path) -> None:
 def arguments(source: Path, out: Path, *more: str) -> list[str]:
     """Return a command line."""
     given = ["bound", "--input", str(source), "--member", "who", "--elements", "what,where", "--table", "t"]
-    return [*given, "--delta0", "2", "--out", str(out), *more]
+    return [*given, "--typical", "2", "--out", str(out), *more]
 
 
 def test_the_command_prints_what_it_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -503,8 +503,8 @@ def test_a_terminal_sees_progress_on_standard_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--delta0", "0"], "delta0"),
-        (["--delta0", "-1"], "delta0"),
+        (["--typical", "0"], "typical"),
+        (["--typical", "-1"], "typical"),
         (["--out", "copy.csv"], "named .parquet"),
         (["--member", "nobody"], "--member: there is no column nobody"),
         (["--elements", "what,nowhere"], "--elements: there is no column nowhere"),

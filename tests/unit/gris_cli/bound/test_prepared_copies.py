@@ -16,7 +16,7 @@ count_noise: gaussian
 tables:
   visits:
     member: who
-    contributions: {bound: prepared, delta_0: 2, units: 20, min_count: 1, elements: [what], period: all}
+    contributions: {bound: prepared, typical: 2, units: 20, min_count: 1, elements: [what], period: all}
     measures: {distinct_members: true}
     columns:
       who: {type: int64}
@@ -32,9 +32,9 @@ def folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     (tmp_path / "budget.yaml").write_text(BUDGET)
     rows = "SELECT range % 7 AS who, range % 3 AS what FROM range(100)"
     duckdb.execute("COPY (FROM (" + rows + ")) TO ?", [str(tmp_path / "visits.parquet")])
-    for delta_0 in (1, 2):
-        columns = ("--member", "who", "--elements", "what", "--table", "visits", "--delta0", str(delta_0))
-        out = tmp_path / f"bounded{delta_0}.parquet"
+    for typical in (1, 2):
+        columns = ("--member", "who", "--elements", "what", "--table", "visits", "--typical", str(typical))
+        out = tmp_path / f"bounded{typical}.parquet"
         assert main(["bound", "--input", str(tmp_path / "visits.parquet"), *columns, "--out", str(out)]) == 0
     capsys.readouterr()
     return tmp_path
@@ -42,7 +42,7 @@ def folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
 
 REFUSED = {
     "visits.parquet": "a prepared bounded copy by what, and visits.parquet is none that gris bound made",
-    "bounded1.parquet": "bounded1.parquet is another bounded copy than the policy says the table is: delta_0 is 1 in",
+    "bounded1.parquet": "bounded1.parquet is another bounded copy than the policy says the table is: typical is 1 in",
 }
 
 

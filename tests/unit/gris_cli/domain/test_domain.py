@@ -196,7 +196,7 @@ def test_a_file_is_inspected_and_a_broken_one_is_not(
         (("--unrecorded", "--rho", "nan"), "nan is no number"),
         (("--unrecorded", "--rho=-1"), "rho must be"),
         (("--unrecorded", "--delta", "2"), "delta must be"),
-        (("--unrecorded", "--delta-0", "0"), "delta_0 must be"),
+        (("--unrecorded", "--typical", "0"), "typical must be"),
         (("--unrecorded", "--table", "no"), "lists no table"),
         (("--unrecorded", "--data", "/nowhere.parquet"), "there is no file /nowhere.parquet"),
         (("--unrecorded", "--member", "nobody"), "there is no column nobody"),

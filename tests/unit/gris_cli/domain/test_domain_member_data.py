@@ -53,7 +53,7 @@ ROWS = (
 def test_every_format_gives_the_same_arrays(tmp_path: Path, name: str) -> None:
     """Distinct pairs, members by id, elements by code point, those of large members in the order of the reference."""
     path = write(tmp_path / name, ROWS)
-    with read_pairs(Source(path, "who", "what", table="pairs"), delta_0=2, salt=SALT) as pairs:
+    with read_pairs(Source(path, "who", "what", table="pairs"), typical=2, salt=SALT) as pairs:
         names = ["a", "b", "ä", "😀"]
         ordered = [names.index(each) for each in kept(SALT, "ada", names, 4)]
         assert [[0], ordered, [1]] == as_lists(pairs)
@@ -78,7 +78,7 @@ def test_elements_that_are_no_texts_have_canonical_ones(
     least = 0 if "UTINYINT" in value else -1
     rows = f"SELECT 1 AS who, {value} AS what FROM (VALUES (-1), (9), (10)) AS t(v) WHERE v >= {least}"
     with read_pairs(
-        Source(write(tmp_path / "p.parquet", rows), "who", "what"), delta_0=9, salt=SALT
+        Source(write(tmp_path / "p.parquet", rows), "who", "what"), typical=9, salt=SALT
     ) as pairs:
         assert kind is pairs.type
         assert texts == pairs.named(np.arange(len(texts)))
@@ -88,7 +88,7 @@ def test_an_arrow_table_is_read_as_it_lies_in_memory() -> None:
     """No file is needed."""
     arrow = pytest.importorskip("pyarrow", reason="pip install pyarrow")
     table = arrow.table({"who": ["a", "b"], "what": [3, 4]})
-    with read_pairs(Source(table, "who", "what"), delta_0=9, salt=SALT) as pairs:
+    with read_pairs(Source(table, "who", "what"), typical=9, salt=SALT) as pairs:
         assert [[0], [1]] == as_lists(pairs)
 
 
@@ -98,10 +98,10 @@ def test_rows_without_member_or_element_are_refused_or_dropped_as_said(tmp_path:
     path = write(tmp_path / "p.parquet", f"SELECT * FROM (VALUES ('ben', 'b'), {null}) AS t(who, what)")
     with (
         pytest.raises(InputError, match="that such rows are left out"),
-        read_pairs(Source(path, "who", "what"), delta_0=9, salt=SALT),
+        read_pairs(Source(path, "who", "what"), typical=9, salt=SALT),
     ):
         pass
-    with read_pairs(Source(path, "who", "what", drops_nulls=True), delta_0=9, salt=SALT) as pairs:
+    with read_pairs(Source(path, "who", "what", drops_nulls=True), typical=9, salt=SALT) as pairs:
         assert [[0]] == as_lists(pairs)
 
 
@@ -124,14 +124,14 @@ def test_pairs_of_a_column_that_one_value_can_break_are_refused_by_name(
     pq.write_table(pa.table({"who": ["ada", "ben"], "what": ["x", "x"], "at": at}), path, version="2.6")
     with (
         pytest.raises(InputError, match=r"at: .*a type that one row can break"),
-        read_pairs(Source(path, *names), delta_0=9, salt=SALT),
+        read_pairs(Source(path, *names), typical=9, salt=SALT),
     ):
         pass
 
 
 def pairs_of(path: Path) -> set[tuple[str, str]]:
     """Return the pairs of a file as texts."""
-    with read_pairs(Source(path, "who", "what", drops_nulls=True), delta_0=9, salt=SALT) as pairs:
+    with read_pairs(Source(path, "who", "what", drops_nulls=True), typical=9, salt=SALT) as pairs:
         found = pairs.names.connection.execute("SELECT member FROM members ORDER BY code").fetchall()
         return {
             (member, pairs.named(np.array([code]))[0])
@@ -202,7 +202,7 @@ def test_a_name_is_no_pattern(tmp_path: Path) -> None:
 def test_no_rows_are_no_members(tmp_path: Path) -> None:
     """An empty file has neither members nor elements."""
     path = write(tmp_path / "p.parquet", f"{ROWS} LIMIT 0")
-    with read_pairs(Source(path, "who", "what"), delta_0=9, salt=SALT) as pairs:
+    with read_pairs(Source(path, "who", "what"), typical=9, salt=SALT) as pairs:
         assert 0 == pairs.contributions.member_count == pairs.contributions.element_count
 
 
@@ -210,7 +210,7 @@ def test_texts_that_no_answer_can_carry_are_left_out(tmp_path: Path) -> None:
     """1,025 characters are too many."""
     rows = "SELECT 'ada' AS who, repeat('x', n) AS what FROM (VALUES (1024), (1025)) AS t(n)"
     with read_pairs(
-        Source(write(tmp_path / "p.parquet", rows), "who", "what"), delta_0=9, salt=SALT
+        Source(write(tmp_path / "p.parquet", rows), "who", "what"), typical=9, salt=SALT
     ) as pairs:
         assert ["x" * 1024] == pairs.named(np.array([0]))
 
@@ -218,7 +218,7 @@ def test_texts_that_no_answer_can_carry_are_left_out(tmp_path: Path) -> None:
 def test_the_most_frequent_element_comes_first_where_asked(tmp_path: Path) -> None:
     """GW reads a member's elements in the order of their frequencies."""
     path = write(tmp_path / "p.parquet", ROWS)
-    with read_pairs(Source(path, "who", "what"), delta_0=9, salt=SALT, by_frequency=True) as pairs:
+    with read_pairs(Source(path, "who", "what"), typical=9, salt=SALT, by_frequency=True) as pairs:
         assert 1 == as_lists(pairs)[1][0]
 
 
@@ -240,7 +240,7 @@ def test_what_cannot_be_read_is_said_by_name(tmp_path: Path, source: Source, sai
     garbage = tmp_path / "g.parquet"
     garbage.write_bytes(b"no parquet")
     path = Path(str(source.data).format(file=file, garbage=garbage))
-    with pytest.raises(InputError, match=said), read_pairs(replace(source, data=path), delta_0=9, salt=SALT):
+    with pytest.raises(InputError, match=said), read_pairs(replace(source, data=path), typical=9, salt=SALT):
         pass
 
 
@@ -252,7 +252,7 @@ def test_a_row_that_questions_leave_out_publishes_nothing_either(tmp_path: Path,
         {"who": "ben", "what": "b", "note": "", column: NOT_UTF8},
     ]
     write_rows(tmp_path / "pairs.parquet", rows)
-    with read_pairs(Source(tmp_path / "pairs.parquet", "who", "what"), delta_0=2, salt=SALT) as pairs:
+    with read_pairs(Source(tmp_path / "pairs.parquet", "who", "what"), typical=2, salt=SALT) as pairs:
         assert [[0]] == as_lists(pairs)
         assert ["a"] == pairs.named(np.array([0]))
 
@@ -279,6 +279,6 @@ def test_rows_that_are_not_all_in_a_database_publish_nothing(tmp_path: Path, cha
         connection.execute(changed)
     with (
         pytest.raises(InputError, match=said),
-        read_pairs(Source(path, "who", "what", table="pairs"), delta_0=2, salt=SALT),
+        read_pairs(Source(path, "who", "what", table="pairs"), typical=2, salt=SALT),
     ):
         raise AssertionError("the pairs were read")

@@ -236,7 +236,7 @@ def test_the_owner_is_told_how_many_distinct_values_are_kept(
     path, policy = tmp_path / "visits.parquet", tmp_path / "policy.yaml"
     policy.write_text(
         "{epsilon_per: 0.15, delta: 1e-10, count_noise: gaussian, tables: {visits: {member: m, measures: {distinct: "
-        "{page: 2}}, contributions: {bound: in_query, delta_0: 9, units: 10}, columns: "
+        "{page: 2}}, contributions: {bound: in_query, typical: 9, units: 10}, columns: "
         "{page: {type: string}, app: {type: string, group_by: true}}}}}"
     )
     rows = [{"m": f"m{i % 3}", "page": f"p{i % 8}", "app": f"a{i % 2}"} for i in range(60)]
@@ -444,7 +444,7 @@ tables:
   visits:
     member: m
     measures: {distinct_members: true, events: {tau: 2, tau_is: assumed}}
-    contributions: {bound: assumed, delta_0: 3, units: 20, totals: {one_value: [page]}}
+    contributions: {bound: assumed, typical: 3, units: 20, totals: {one_value: [page]}}
     columns:
       m: {type: int64}
       page: {type: string, group_by: true}
@@ -490,7 +490,7 @@ def test_an_assumed_bound_of_contributions_is_counted(
     command = ["check", str(policy), "--data", f"visits={data}"]
     assert main([*command, "--json"]) == (0 if found <= 3 else 1)
     reported = {each.pop("key"): each for each in json.loads(capsys.readouterr().out)["data"][0]["promises"]}
-    assert reported["contributions.delta_0"] == {
+    assert reported["contributions.typical"] == {
         "promised": 3,
         "found": found,
         "column": columns,
@@ -503,7 +503,7 @@ def test_an_assumed_bound_of_contributions_is_counted(
         of_one_value[key] for key in ("promised", "found", "column", "members")
     )
     main(command)
-    said = f"contributions.delta_0 3: no member has more than {found} elements of {columns}"
+    said = f"contributions.typical 3: no member has more than {found} elements of {columns}"
     assert said in " ".join(capsys.readouterr().out.split())
     asked = parse_policy(ASSUMED)
     with closing(DuckDBEngine({"visits": data})) as engine:

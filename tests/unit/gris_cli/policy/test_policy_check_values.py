@@ -30,7 +30,7 @@ tables:
   spending:
     member: m
     contributions:
-      {bound: in_query, delta_0: 2, units: 10, sums: {max_members: 3, max_rows: 9}}
+      {bound: in_query, typical: 2, units: 10, sums: {max_members: 3, max_rows: 9}}
     measures: {distinct_members: true}
     columns:
       m: {type: string}

@@ -82,7 +82,7 @@ def test_a_draft_answers_what_a_table_can_be_asked(
     assert table.measures.events is not None
     assert ["minutes", "pieces", "price"] == sorted(each.name for each in table.values)
     assert ["minutes", "pieces", "price"] == sorted(each.name for each in table.quantiles)
-    for number in (bounds.delta_0, table.measures.events.tau, bounds.buckets or 1):
+    for number in (bounds.typical, table.measures.events.tau, bounds.buckets or 1):
         assert number & (number - 1) == 0
     for said in (
         "Rows were read",
@@ -358,8 +358,8 @@ def test_lists_of_fifty_are_planned_for(tmp_path: Path, capsys: pytest.CaptureFi
     """They are named with some to spare, and a member's usual elements count."""
     columns = "hash(i) % 2000 * 7 AS user_id, 'p' || sqrt(hash(i, 1) % 6400)::INTEGER AS page"
     _, text, _ = drafted(capsys, "--data", write(tmp_path / "t.parquet", columns, rows=40_000))
-    (delta_0, most_names) = (int(re.findall(rf"{key}: (\d+)", text)[0]) for key in ("delta_0", "max_names"))
-    assert delta_0 >= 16
+    (typical, most_names) = (int(re.findall(rf"{key}: (\d+)", text)[0]) for key in ("typical", "max_names"))
+    assert typical >= 16
     assert most_names == 75
 
 

@@ -189,14 +189,14 @@ MEMBER_VALUE_LARGEST: MemberValue
 MEMBER_VALUE_ONE_ROW: MemberValue
 
 class Contributions(_message.Message):
-    __slots__ = ("bounded_by", "delta_0", "periods")
+    __slots__ = ("bounded_by", "typical", "periods")
     BOUNDED_BY_FIELD_NUMBER: _ClassVar[int]
-    DELTA_0_FIELD_NUMBER: _ClassVar[int]
+    TYPICAL_FIELD_NUMBER: _ClassVar[int]
     PERIODS_FIELD_NUMBER: _ClassVar[int]
     bounded_by: BoundedBy
-    delta_0: int
+    typical: int
     periods: int
-    def __init__(self, bounded_by: _Optional[_Union[BoundedBy, str]] = ..., delta_0: _Optional[int] = ..., periods: _Optional[int] = ...) -> None: ...
+    def __init__(self, bounded_by: _Optional[_Union[BoundedBy, str]] = ..., typical: _Optional[int] = ..., periods: _Optional[int] = ...) -> None: ...
 
 class Shift(_message.Message):
     __slots__ = ("factor", "denominator", "count_variance", "total_variance")
@@ -221,20 +221,20 @@ class OneLook(_message.Message):
     def __init__(self, min_count: _Optional[int] = ..., threshold: _Optional[int] = ..., totals: _Optional[_Union[Totals, _Mapping]] = ...) -> None: ...
 
 class NamesLook(_message.Message):
-    __slots__ = ("delta_1", "units", "max_names", "min_count", "threshold", "noise_variance")
-    DELTA_1_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("typical", "units", "max_names", "min_count", "threshold", "noise_variance")
+    TYPICAL_FIELD_NUMBER: _ClassVar[int]
     UNITS_FIELD_NUMBER: _ClassVar[int]
     MAX_NAMES_FIELD_NUMBER: _ClassVar[int]
     MIN_COUNT_FIELD_NUMBER: _ClassVar[int]
     THRESHOLD_FIELD_NUMBER: _ClassVar[int]
     NOISE_VARIANCE_FIELD_NUMBER: _ClassVar[int]
-    delta_1: int
+    typical: int
     units: str
     max_names: int
     min_count: int
     threshold: int
     noise_variance: str
-    def __init__(self, delta_1: _Optional[int] = ..., units: _Optional[str] = ..., max_names: _Optional[int] = ..., min_count: _Optional[int] = ..., threshold: _Optional[int] = ..., noise_variance: _Optional[str] = ...) -> None: ...
+    def __init__(self, typical: _Optional[int] = ..., units: _Optional[str] = ..., max_names: _Optional[int] = ..., min_count: _Optional[int] = ..., threshold: _Optional[int] = ..., noise_variance: _Optional[str] = ...) -> None: ...
 
 class SummedColumn(_message.Message):
     __slots__ = ("name", "quantum", "lower", "upper", "share", "noise_variance", "own_count", "function", "condition")
@@ -409,18 +409,18 @@ class ClosedStream(_message.Message):
     def __init__(self, end: _Optional[int] = ..., complete_by: _Optional[_Union[CompleteBy, str]] = ..., replaced_until_closed: bool = ..., start: _Optional[int] = ..., time_column: _Optional[str] = ..., offline_days_are_whole: bool = ..., member_column: _Optional[str] = ..., replaced_by_same_member: bool = ...) -> None: ...
 
 class BoundedCopy(_message.Message):
-    __slots__ = ("table", "member", "elements", "delta_0", "period")
+    __slots__ = ("table", "member", "elements", "typical", "period")
     TABLE_FIELD_NUMBER: _ClassVar[int]
     MEMBER_FIELD_NUMBER: _ClassVar[int]
     ELEMENTS_FIELD_NUMBER: _ClassVar[int]
-    DELTA_0_FIELD_NUMBER: _ClassVar[int]
+    TYPICAL_FIELD_NUMBER: _ClassVar[int]
     PERIOD_FIELD_NUMBER: _ClassVar[int]
     table: str
     member: str
     elements: _containers.RepeatedScalarFieldContainer[str]
-    delta_0: int
+    typical: int
     period: str
-    def __init__(self, table: _Optional[str] = ..., member: _Optional[str] = ..., elements: _Optional[_Iterable[str]] = ..., delta_0: _Optional[int] = ..., period: _Optional[str] = ...) -> None: ...
+    def __init__(self, table: _Optional[str] = ..., member: _Optional[str] = ..., elements: _Optional[_Iterable[str]] = ..., typical: _Optional[int] = ..., period: _Optional[str] = ...) -> None: ...
 
 class EngineQuery(_message.Message):
     __slots__ = ("dialect", "sql", "requires", "look")
@@ -1041,9 +1041,9 @@ class CatalogFunction(_message.Message):
     def __init__(self, code: _Optional[str] = ..., text: _Optional[str] = ..., meaning: _Optional[str] = ..., sql: _Optional[str] = ...) -> None: ...
 
 class CatalogContributions(_message.Message):
-    __slots__ = ("bounded_by", "delta_0", "periods", "units", "min_count", "names", "shift", "totals_share", "one_value", "least_units", "most_units")
+    __slots__ = ("bounded_by", "typical", "periods", "units", "min_count", "names", "shift", "totals_share", "one_value", "least_units", "most_units")
     BOUNDED_BY_FIELD_NUMBER: _ClassVar[int]
-    DELTA_0_FIELD_NUMBER: _ClassVar[int]
+    TYPICAL_FIELD_NUMBER: _ClassVar[int]
     PERIODS_FIELD_NUMBER: _ClassVar[int]
     UNITS_FIELD_NUMBER: _ClassVar[int]
     MIN_COUNT_FIELD_NUMBER: _ClassVar[int]
@@ -1054,7 +1054,7 @@ class CatalogContributions(_message.Message):
     LEAST_UNITS_FIELD_NUMBER: _ClassVar[int]
     MOST_UNITS_FIELD_NUMBER: _ClassVar[int]
     bounded_by: BoundedBy
-    delta_0: int
+    typical: int
     periods: int
     units: int
     min_count: int
@@ -1064,17 +1064,17 @@ class CatalogContributions(_message.Message):
     one_value: _containers.RepeatedScalarFieldContainer[str]
     least_units: int
     most_units: int
-    def __init__(self, bounded_by: _Optional[_Union[BoundedBy, str]] = ..., delta_0: _Optional[int] = ..., periods: _Optional[int] = ..., units: _Optional[int] = ..., min_count: _Optional[int] = ..., names: _Optional[_Union[CatalogNames, _Mapping]] = ..., shift: bool = ..., totals_share: _Optional[str] = ..., one_value: _Optional[_Iterable[str]] = ..., least_units: _Optional[int] = ..., most_units: _Optional[int] = ...) -> None: ...
+    def __init__(self, bounded_by: _Optional[_Union[BoundedBy, str]] = ..., typical: _Optional[int] = ..., periods: _Optional[int] = ..., units: _Optional[int] = ..., min_count: _Optional[int] = ..., names: _Optional[_Union[CatalogNames, _Mapping]] = ..., shift: bool = ..., totals_share: _Optional[str] = ..., one_value: _Optional[_Iterable[str]] = ..., least_units: _Optional[int] = ..., most_units: _Optional[int] = ...) -> None: ...
 
 class CatalogNames(_message.Message):
-    __slots__ = ("delta_1", "units", "max_names")
-    DELTA_1_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("typical", "units", "max_names")
+    TYPICAL_FIELD_NUMBER: _ClassVar[int]
     UNITS_FIELD_NUMBER: _ClassVar[int]
     MAX_NAMES_FIELD_NUMBER: _ClassVar[int]
-    delta_1: int
+    typical: int
     units: str
     max_names: int
-    def __init__(self, delta_1: _Optional[int] = ..., units: _Optional[str] = ..., max_names: _Optional[int] = ...) -> None: ...
+    def __init__(self, typical: _Optional[int] = ..., units: _Optional[str] = ..., max_names: _Optional[int] = ...) -> None: ...
 
 class CatalogValue(_message.Message):
     __slots__ = ("name", "quantum", "lower", "upper", "row_lower", "row_upper", "has_own_count", "month_lower", "month_upper")

@@ -1,7 +1,7 @@
 """Small member-level data sets with values, their neighbours, and the counts and sums of each group.
 
 A member has, in each group, its rows of one column. Members are bounded already: of those that could be, none is in
-more groups than Delta_0 allows.
+more groups than Delta allows.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Summing = Callable[[Sequence[Sequence[Row]]], GroupSums]
 """How the rows of each member in a group become its counts and sums."""
 
 
-def members(values: Sequence[Value], groups: int, *, most_rows: int, delta_0: int) -> list[Member]:
-    """Return every member with these values that is in at most Delta_0 groups."""
+def members(values: Sequence[Value], groups: int, *, most_rows: int, typical: int) -> list[Member]:
+    """Return every member with these values that is in at most Delta groups."""
     of_group = [rows for size in range(most_rows + 1) for rows in combinations_with_replacement(values, size)]
-    return [member for member in product(of_group, repeat=groups) if sum(map(bool, member)) <= delta_0]
+    return [member for member in product(of_group, repeat=groups) if sum(map(bool, member)) <= typical]
 
 
 def neighbours(possible: Sequence[Member], most_members: int) -> Iterator[tuple[DataSet, DataSet]]:

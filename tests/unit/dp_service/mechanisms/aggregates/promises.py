@@ -53,7 +53,7 @@ class Moments:
         domain = "known" if asked.min_count is None else f"m={asked.min_count}"
         clamps = ", ".join(f"{column.clamp.low}..{column.clamp.high}" for column in asked.columns)
         return (
-            f"moments, {domain} Delta_0={bound.delta_0} tau={bound.tau} {bound.counted.value} clamps={clamps} "
+            f"moments, {domain} Delta={bound.typical} tau={bound.tau} {bound.counted.value} clamps={clamps} "
             f"theta={asked.share} units={asked.units} own={asked.columns[0].count_share} base={self.base}"
         )
 
@@ -163,7 +163,7 @@ def moments(
     values: Sequence[Value],
     base: tuple[tuple[int, int], ...],
     min_count: int | None = 1,
-    delta_0: int = 1,
+    typical: int = 1,
     tau: int | None = None,
     units: int = 2,
     share: Fraction = HALF,
@@ -178,12 +178,12 @@ def moments(
     asked = BoundMoments(
         CURRENCY,
         Fraction(units),
-        ContributionBound(delta_0, tau or 1, 1, counted),
+        ContributionBound(typical, tau or 1, 1, counted),
         min_count,
         share,
         (SumShare(clamp, rest, count_share),),
     )
-    possible = tuple(members(values, len(base), most_rows=most_rows, delta_0=delta_0))
+    possible = tuple(members(values, len(base), most_rows=most_rows, typical=typical))
     return Moments(asked, possible, most_members, reference(summed, tau), base)
 
 
@@ -193,7 +193,7 @@ def where_positive(
     values: Sequence[Value],
     base: tuple[tuple[int, int], ...],
     min_count: int | None = 1,
-    delta_0: int = 1,
+    typical: int = 1,
     tau: int | None = None,
     units: int = 2,
     most_rows: int = 2,
@@ -206,12 +206,12 @@ def where_positive(
     asked = BoundMoments(
         CURRENCY,
         Fraction(units),
-        ContributionBound(delta_0, tau or 1, 1, counted),
+        ContributionBound(typical, tau or 1, 1, counted),
         min_count,
         HALF,
         tuple(SumShare(clamp, part) for clamp in clamps),
     )
-    possible = tuple(members(values, len(base), most_rows=most_rows, delta_0=delta_0))
+    possible = tuple(members(values, len(base), most_rows=most_rows, typical=typical))
     return Moments(asked, possible, most_members, derived(columns, of_row, tau), base)
 
 
@@ -234,8 +234,8 @@ FAST = [
     moments(column((0, 2), (-1, 2)), values=VALUES, base=((30, -9),)),
     moments(column((-1, 2), (-3, 3)), values=VALUES, base=((4, 0),), min_count=3, share=Fraction(1, 3)),
     moments(column((3, 4), (3, 4)), values=(None, NAN, 3, 7), base=((0, 0),), min_count=None),
-    moments(column((0, 1), (0, 1)), values=(0, 1), base=((0, 0), (0, 0)), delta_0=2, units=8, most_members=1),
-    moments(column((0, 2), (0, 2)), values=(None, 5), base=((5, 1), (0, 0)), delta_0=2, most_members=1),
+    moments(column((0, 1), (0, 1)), values=(0, 1), base=((0, 0), (0, 0)), typical=2, units=8, most_members=1),
+    moments(column((0, 2), (0, 2)), values=(None, 5), base=((5, 1), (0, 0)), typical=2, most_members=1),
     moments(column((0, 2), (0, 2)), values=VALUES, base=((2, 0),), tau=2, most_rows=3, most_members=1),
     moments(column((0, 9), (-1, 1)), values=VALUES, base=((40, 9),), tau=3, most_rows=4, most_members=1),
     moments(
@@ -255,7 +255,7 @@ FAST = [
         column((0, 1), (0, 1)), of_row=is_positive, values=VALUES, base=((30, -4),), most_members=2
     ),
     where_positive(
-        column((0, 1), (0, 1)), of_row=is_positive, values=(-4, 1), base=((3, 1), (0, 0)), delta_0=2, units=8
+        column((0, 1), (0, 1)), of_row=is_positive, values=(-4, 1), base=((3, 1), (0, 0)), typical=2, units=8
     ),
     where_positive(
         column((0, 2), (0, 1)), of_row=is_positive, values=VALUES, base=((2, 0),), most_rows=3, min_count=None

@@ -34,9 +34,9 @@ def drill_down(bound: ContributionBound, *, has_one_value: bool = False) -> Dril
 
 
 def members(bound: ContributionBound) -> Iterator[Member]:
-    """Yield every member with at most Delta_0 pairs and tau rows of an end of the clamp in each."""
+    """Yield every member with at most Delta pairs and tau rows of an end of the clamp in each."""
     of_pair = [rows for size in range(1, bound.tau + 1) for rows in product((-1, 2), repeat=size)]
-    for size in range(1, bound.delta_0 + 1):
+    for size in range(1, bound.typical + 1):
         for pairs in combinations(PAIRS, size):
             for rows in product(of_pair, repeat=size):
                 yield dict(zip(pairs, rows, strict=True))

@@ -64,7 +64,7 @@ class SumsOfNames(BothLooks):
 
 def within_names(promise: SumsOfNames, data: DataSet, names: Names) -> Counts:
     """Return the totals of members who were bounded within the names."""
-    bound = ContributionBound(promise.looks.counts_bound.delta_0, 2, 1, Counted.EVENTS)
+    bound = ContributionBound(promise.looks.counts_bound.typical, 2, 1, Counted.EVENTS)
     found = histogram(data, bound, promise.elements, within=names)
     return tuple(found[name] for name in names)
 

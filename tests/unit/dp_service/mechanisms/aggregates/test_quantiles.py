@@ -70,9 +70,9 @@ def neighbours(cells: int, most_members: int) -> Iterator[tuple[Cells, Cells]]:
             yield counts, (*counts[:cell], counts[cell] + 1, *counts[cell + 1 :])
 
 
-def among(cells: int, groups: int = 1, delta_0: int = 1) -> CellsOfGroups:
+def among(cells: int, groups: int = 1, typical: int = 1) -> CellsOfGroups:
     """Return what is chosen from."""
-    return CellsOfGroups(groups, cells, ContributionBound(delta_0))
+    return CellsOfGroups(groups, cells, ContributionBound(typical))
 
 
 def law_of_one(wanted: Wanted, counts: Cells) -> Law[Cells]:
@@ -165,21 +165,21 @@ def test_choices_of_one_level_are_bounded_range_together() -> None:
 @pytest.mark.slow
 def test_groups_cost_as_many_units_as_a_member_has_of_them() -> None:
     """Three groups: a member of one costs one unit, a member of two costs two."""
-    for delta_0 in (1, 2):
-        mechanism = QuantileGumb(CURRENCY, among(3, groups=3, delta_0=delta_0), (Fraction(1, 2),))
-        assert mechanism.worst_case_cost() == Cost(delta_0, 0)
+    for typical in (1, 2):
+        mechanism = QuantileGumb(CURRENCY, among(3, groups=3, typical=typical), (Fraction(1, 2),))
+        assert mechanism.worst_case_cost() == Cost(typical, 0)
         worst = max(
             bounded_range(law_of(mechanism, first), law_of(mechanism, second))
-            for first, second in members_of_groups(delta_0)
+            for first, second in members_of_groups(typical)
         )
-        assert (delta_0 - 0.2) * EPSILON < worst <= delta_0 * EPSILON * ROUNDING
+        assert (typical - 0.2) * EPSILON < worst <= typical * EPSILON * ROUNDING
 
 
-def members_of_groups(delta_0: int) -> Iterator[tuple[tuple[Cells, ...], tuple[Cells, ...]]]:
+def members_of_groups(typical: int) -> Iterator[tuple[tuple[Cells, ...], tuple[Cells, ...]]]:
     """Yield three groups of 3 cells without and with a member who has a value in some of them."""
     base = ((4, 0, 4), (0, 5, 5), (4, 1, 0))
     for chosen in product((None, 0, 1, 2), repeat=3):
-        if 0 < sum(cell is not None for cell in chosen) <= delta_0:
+        if 0 < sum(cell is not None for cell in chosen) <= typical:
             more = tuple(
                 tuple(count + (place == cell) for place, count in enumerate(counts))
                 for counts, cell in zip(base, chosen, strict=True)
@@ -328,7 +328,7 @@ def test_rank_errors_of_quartiles_add_half_of_that_of_the_median() -> None:
 def test_m_quantiles_take_the_logarithm_of_m_plus_one(m: int, levels: int) -> None:
     """Quartiles 2, deciles 4, percentiles 7; and no member is in more choices than that."""
     quantiles = tuple(Fraction(place, m + 1) for place in range(1, m + 1))
-    mechanism = QuantileGumb(DEPLOYED, among(10, groups=5, delta_0=2), quantiles)
+    mechanism = QuantileGumb(DEPLOYED, among(10, groups=5, typical=2), quantiles)
     assert mechanism.worst_case_cost() == mechanism.cost(5 * m, ended_in_bottom=False) == Cost(2 * levels, 0)
     deepest = 0
     parts = [(1, Part(0, m, 0, 10, Fraction(0), Fraction(1)))]

@@ -52,7 +52,7 @@ def valued_members(elements: int, values: int) -> list[Valued]:
 def distinct_counts(
     data: Sequence[Valued], bound: ContributionBound, elements: int, *, within: Sequence[int] | None = None
 ) -> Counts:
-    """Return how many values some member keeps in each element: tau of each in its first Delta_0 elements.
+    """Return how many values some member keeps in each element: tau of each in its first Delta elements.
 
     Args:
         data: The members.
@@ -66,7 +66,7 @@ def distinct_counts(
             (element, [each for each in values if within is None or each in within])
             for element, values in member
         ]
-        for element, values in [each for each in left if each[1]][: bound.delta_0]:
+        for element, values in [each for each in left if each[1]][: bound.typical]:
             united[element].update(values[: bound.tau])
     return tuple(map(len, united))
 
@@ -103,7 +103,7 @@ def histogram(
         contributed = [0] * elements
         for of_period in member:
             allowed = [(element, rows) for element, rows in of_period if within is None or element in within]
-            for element, rows in allowed[: bound.delta_0]:
+            for element, rows in allowed[: bound.typical]:
                 if after is None or element in after:
                     contributed[element] += min(rows, bound.tau)
         for element, changed in enumerate(contributed):

@@ -82,7 +82,7 @@ class OneLook:
         bound = self.look.bound
         domain = "known" if self.look.min_count is None else f"m={self.look.min_count}"
         return (
-            f"one look, {domain} Delta_0={bound.delta_0} tau={bound.tau} P={bound.periods} {bound.counted.value} "
+            f"one look, {domain} Delta={bound.typical} tau={bound.tau} P={bound.periods} {bound.counted.value} "
             f"elements={self.elements} base={self.base or 0}"
         )
 
@@ -175,8 +175,8 @@ class BothLooks:
     def __str__(self) -> str:
         looks = self.looks
         return (
-            f"two looks, m={looks.min_count} Delta_1={looks.names_bound.delta_0} "
-            f"Delta_2={looks.counts_bound.delta_0} M={looks.most_names} elements={self.elements} "
+            f"two looks, m={looks.min_count} Delta_1={looks.names_bound.typical} "
+            f"Delta_2={looks.counts_bound.typical} M={looks.most_names} elements={self.elements} "
             f"base={len(self.base)} members"
         )
 
@@ -318,7 +318,7 @@ class Shifted:
         a, b = self.shift.factors
         bound = self.shift.bound
         return (
-            f"shift, d={self.shift.domain_size} Delta_0={bound.delta_0} tau={bound.tau} {bound.counted.value} "
+            f"shift, d={self.shift.domain_size} Delta={bound.typical} tau={bound.tau} {bound.counted.value} "
             f"a/b={a}/{b}"
         )
 
@@ -364,7 +364,7 @@ def _counted_members(data: DataSet) -> int:
 
 
 def one_look(
-    delta_0: int,
+    typical: int,
     min_count: int | None,
     *,
     units: int = 1,
@@ -374,7 +374,7 @@ def one_look(
 ) -> BoundGauss:
     """Return a look in the currency of the tests."""
     counted = Counted.EVENTS if events else Counted.MEMBERS
-    bound = ContributionBound(delta_0, tau, periods, counted)
+    bound = ContributionBound(typical, tau, periods, counted)
     return BoundGauss(CURRENCY, Fraction(units), bound, min_count)
 
 
@@ -393,10 +393,10 @@ def two_looks(
     )
 
 
-def shift(delta_0: int, domain_size: int, *, tau: int = 1, units: int = 1) -> Shift:
+def shift(typical: int, domain_size: int, *, tau: int = 1, units: int = 1) -> Shift:
     """Return a shift in the currency of the tests; over events if tau is above 1."""
     counted = Counted.MEMBERS if tau == 1 else Counted.EVENTS
-    return Shift(CURRENCY, Fraction(units), ContributionBound(delta_0, tau, 1, counted), domain_size)
+    return Shift(CURRENCY, Fraction(units), ContributionBound(typical, tau, 1, counted), domain_size)
 
 
 def everyone(elements: int, count: int) -> DataSet:

@@ -34,9 +34,9 @@ def two_looks(units: int, names_units: Fraction, most_names: int = 5, min_count:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ContributionBound(0), "delta_0"),
-        (lambda: ContributionBound(-1), "delta_0"),
-        (lambda: ContributionBound(True), "delta_0"),
+        (lambda: ContributionBound(0), "typical"),
+        (lambda: ContributionBound(-1), "typical"),
+        (lambda: ContributionBound(True), "typical"),
         (lambda: ContributionBound(1, tau=0), "tau"),
         (lambda: ContributionBound(1, tau=2), "tau must be 1 where distinct members"),
         (lambda: ContributionBound(1, periods=0), "periods"),
@@ -45,10 +45,10 @@ def two_looks(units: int, names_units: Fraction, most_names: int = 5, min_count:
         (lambda: BoundGauss(CURRENCY, 20, BOUND, 1), "units must be a positive Fraction"),  # type: ignore[arg-type]
         (lambda: BoundGauss(CURRENCY, Fraction(1), BOUND, 0), "min_count"),
         (lambda: BoundGauss(CURRENCY, Fraction(1), BOUND, -1), "min_count"),
-        (lambda: BoundGauss(CURRENCY, Fraction(1), ContributionBound(2**53), 1), "delta_0, tau and periods"),
+        (lambda: BoundGauss(CURRENCY, Fraction(1), ContributionBound(2**53), 1), "typical, tau and periods"),
         (
             lambda: BoundGauss(CURRENCY, Fraction(1), ContributionBound(1, 2**27, 1, Counted.EVENTS), 1),
-            "delta_0, tau and periods",
+            "typical, tau and periods",
         ),
         (lambda: two_looks(0, Fraction(1)), "units"),
         (lambda: two_looks(5, Fraction(0)), "names_units"),
@@ -59,12 +59,12 @@ def two_looks(units: int, names_units: Fraction, most_names: int = 5, min_count:
         (lambda: Shift(CURRENCY, Fraction(1), ContributionBound(4), 0), "domain_size"),
         (
             lambda: Shift(CURRENCY, Fraction(1), ContributionBound(5), 4),
-            "delta_0 must be at most domain_size",
+            "typical must be at most domain_size",
         ),
         (lambda: Shift(CURRENCY, Fraction(1), ContributionBound(4, periods=2), 4), "periods"),
         (
             lambda: Shift(CURRENCY, Fraction(1), ContributionBound(2, 3, 1, Counted.EVENTS), 4),
-            "delta_0 must be domain_size",
+            "typical must be domain_size",
         ),
         (lambda: WeightedNoise((1, 2), (Fraction(1),)), "weights"),
         (lambda: WeightedNoise((0,), (Fraction(1),)), "weights"),

@@ -25,9 +25,9 @@ from dp_service.noise.gaussian_price import DISCRETENESS, variance_for
 CURRENCY = Currency(Fraction("0.15"), Fraction("1e-10"))
 
 
-def look(delta_0: int, units: int, min_count: int | None = 1, **bound: object) -> BoundGauss:
+def look(typical: int, units: int, min_count: int | None = 1, **bound: object) -> BoundGauss:
     """Return a look in the default currency."""
-    return BoundGauss(CURRENCY, Fraction(units), ContributionBound(delta_0, **bound), min_count)  # type: ignore[arg-type]
+    return BoundGauss(CURRENCY, Fraction(units), ContributionBound(typical, **bound), min_count)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("module", [bound_gauss, contribution_bound, order])
@@ -66,15 +66,15 @@ def tail(variance: Fraction, n: int) -> mpmath.mpf:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("delta_0", "units", "min_count"),
+    ("typical", "units", "min_count"),
     [(32, 71, 1), (32, 20, 1), (8, 5, 4), (1, 3, 1), (256, 20, 25), (8, 2, 1)],
 )
-def test_the_threshold_is_the_smallest_that_hides_newcomers(delta_0: int, units: int, min_count: int) -> None:
-    """Pr[N > T - m] is at most delta / Delta_0, and that at T - 1 is not; sigma from 5 to 76, on both sides of 32."""
-    mechanism = look(delta_0, units, min_count)
+def test_the_threshold_is_the_smallest_that_hides_newcomers(typical: int, units: int, min_count: int) -> None:
+    """Pr[N > T - m] is at most delta / Delta, and that at T - 1 is not; sigma from 5 to 76, on both sides of 32."""
+    mechanism = look(typical, units, min_count)
     assert mechanism.threshold is not None
     excess = mechanism.threshold - min_count
-    allowed = CURRENCY.delta / delta_0
+    allowed = CURRENCY.delta / typical
     assert tail(mechanism.variance, excess + 1) <= allowed < tail(mechanism.variance, excess)
 
 
@@ -90,7 +90,7 @@ def test_the_threshold_of_wide_noise_is_the_smallest_too() -> None:
 
 
 def test_distinct_members_over_periods_share_delta_among_all_their_elements() -> None:
-    """Over P periods a member brings P Delta_0 elements, each held by one member."""
+    """Over P periods a member brings P Delta elements, each held by one member."""
     several = look(16, 20, 3, periods=12)
     at_once = BoundGauss(CURRENCY, Fraction(20), ContributionBound(16 * 12), 3)
     assert several.threshold == at_once.threshold
@@ -140,12 +140,12 @@ def test_the_shift_has_less_noise(domain_size: int, ratio: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("domain_size", "delta_0", "factors"),
+    ("domain_size", "typical", "factors"),
     [(4, 4, (1, 2)), (10, 5, (5, 16)), (40, 10, (3, 16)), (1, 1, (1, 2))],
 )
-def test_the_shift_never_exceeds_its_rho(domain_size: int, delta_0: int, factors: tuple[int, int]) -> None:
+def test_the_shift_never_exceeds_its_rho(domain_size: int, typical: int, factors: tuple[int, int]) -> None:
     """The shares of counts and total are rational and add up to all of rho."""
-    found = Shift(CURRENCY, Fraction(20), ContributionBound(delta_0), domain_size)
+    found = Shift(CURRENCY, Fraction(20), ContributionBound(typical), domain_size)
     assert found.factors == factors
     of_counts, of_total = found.count_variance - DISCRETENESS, found.total_variance - DISCRETENESS
     spent = found.squared_distance / (2 * of_counts) + 1 / (2 * of_total)

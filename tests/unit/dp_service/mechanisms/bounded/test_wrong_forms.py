@@ -102,7 +102,7 @@ def test_events_of_several_periods_break_a_look_that_counts_elements_only() -> N
         ("tau", OneLook(one_look(1, 1), 2, 3)),
         ("tau", OneLook(one_look(1, 1, tau=2, events=True), 2, 2, most_rows=3)),
         ("tau", DistinctLook(one_look(1, 1, tau=2, events=True), 2, 2, values=2)),
-        ("Delta_0", OneLook(one_look(3, 1), 3, 1)),
+        ("Delta", OneLook(one_look(3, 1), 3, 1)),
         ("s tau", OneLook(one_look(1, 1, periods=2, tau=2, events=True), 2, 1, most_rows=2)),
     ],
     ids=str,
@@ -119,8 +119,8 @@ def test_a_threshold_that_forgets_something_breaks_one_look(
                 return hiding_threshold(bound, variance, delta, 1)
             case "tau":
                 return hiding_threshold(bound, variance, delta, min_count) - bound.tau
-            case "Delta_0":
-                return hiding_threshold(replace(bound, delta_0=1), variance, delta, min_count)
+            case "Delta":
+                return hiding_threshold(replace(bound, typical=1), variance, delta, min_count)
         return hiding_threshold(replace(bound, periods=1), variance, delta, min_count)
 
     monkeypatch.setattr(bound_gauss, "hiding_threshold", forgetful)

@@ -34,7 +34,7 @@ from tests.support.examples import examples
 from tests.support.queries.buckets import NOW, TYPES, UTC, Row, arrow_table, policy
 from tests.support.queries.of_members import END, START, STEPS, Asked
 
-PLENTY = "contributions: {bound: in_query, delta_0: 2, units: 10}"
+PLENTY = "contributions: {bound: in_query, typical: 2, units: 10}"
 LENGTHS = [BucketLength.WEEK, BucketLength.MONTH, BucketLength.QUARTER]
 EDGES = [START, END, *(datetime.datetime(2024, month, 1, tzinfo=UTC) for month in range(1, 8))]
 TIMES = st.builds(
@@ -84,7 +84,7 @@ def answered(resolution: Resolution, rows: list[Row], kind: str) -> dict[tuple[A
 @given(rows=ROWS, asked=ASKED)
 def test_each_member_counts_by_all_of_its_rows(rows: list[Row], asked: Asked) -> None:
     """In every type of column, beside another column and without one, bounded and not."""
-    for contributions in ("", "contributions: {bound: in_query, delta_0: 60, units: 10}"):
+    for contributions in ("", "contributions: {bound: in_query, typical: 60, units: 10}"):
         under = policy(asked.kind, asked.zone, contributions=contributions)
         resolution = resolve(asked.question, under, now=NOW)
         found, expected = answered(resolution, rows, asked.kind), asked.counted(rows)
@@ -271,7 +271,7 @@ def test_what_a_member_changes_is_what_it_is_in_by_the_other_columns(sql: str, d
     resolution = asked(sql, shop(delta=2))
     assert resolution.parameters.delta_l0 == delta
     assert kind_of(resolution.parameters).mechanism.worst_case_cost().information == delta
-    bounded = asked(sql, shop("contributions: {bound: in_query, delta_0: 2, units: 10}"))
+    bounded = asked(sql, shop("contributions: {bound: in_query, typical: 2, units: 10}"))
     assert bounded.parameters.delta_l0 == delta
 
 
@@ -315,8 +315,8 @@ def test_equal_steps_in_another_order_are_another_funnel() -> None:
     assert first == third != second
 
 
-ASSUMED = "contributions: {bound: assumed, delta_0: 2, units: 10}"
-PREPARED = "contributions: {bound: prepared, delta_0: 2, units: 10, elements: [land, event], period: all}"
+ASSUMED = "contributions: {bound: assumed, typical: 2, units: 10}"
+PREPARED = "contributions: {bound: prepared, typical: 2, units: 10, elements: [land, event], period: all}"
 
 
 @pytest.mark.parametrize("sql", [f"SELECT {FUNNEL} FROM shop", f"SELECT {IN_ORDER} FROM shop", FIRST])
@@ -440,7 +440,7 @@ def test_functions_of_members_do_not_stand_beside_each_other_where_one_has_no_me
 def test_members_come_back_in_all_buckets_or_count_in_none() -> None:
     """Of the other columns' elements each keeps one, and of that every bucket: none comes back who did not come."""
     text = "SELECT text, DATE_TRUNC('month', MIN(at)), DATE_DIFF('month', MIN(at), at), COUNT(DISTINCT member) FROM t"
-    under = policy("timestamps", "UTC", contributions=PLENTY.replace("delta_0: 2", "delta_0: 1"))
+    under = policy("timestamps", "UTC", contributions=PLENTY.replace("typical: 2", "typical: 1"))
     rows = [
         Row(member, START + datetime.timedelta(days=30 * month + 5), each, 1)
         for member in ("ada", "bob", "cyd")

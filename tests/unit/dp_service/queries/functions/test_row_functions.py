@@ -131,7 +131,7 @@ def test_what_bounds_columns_alone_bounds_no_function_of_others(
 ) -> None:
     """Several values of a column may be in one bin, and have one part."""
     elements = {"elements": ["article", "day", "age"]} if more["bound"] == "prepared" else {}
-    policy = policy_of(tmp_path, {"delta_0": 1, "units": 10, **more, **elements})
+    policy = policy_of(tmp_path, {"typical": 1, "units": 10, **more, **elements})
     for function in ("WIDTH_BUCKET(age, 0, 9, 3)", "LEFT(article, 1)"):
         with pytest.raises(RefusedByPolicyError, match="bins and parts of texts are not offered"):
             by(function, policy)
@@ -139,14 +139,14 @@ def test_what_bounds_columns_alone_bounds_no_function_of_others(
 
 def test_a_query_bounds_members_in_a_function_of_a_column(tmp_path: Path) -> None:
     """Cyd has two values of it, and counts in one."""
-    policy = policy_of(tmp_path, {"bound": "in_query", "delta_0": 1, "units": 10})
+    policy = policy_of(tmp_path, {"bound": "in_query", "typical": 1, "units": 10})
     assert sum(counts(by("LEFT(article, 1)", policy), "cyd").values()) == 1
 
 
 def test_a_second_look_fits_into_a_message_however_many_names_are_found(tmp_path: Path) -> None:
     """Each name repeats the bins, which are few enough."""
-    names = {"delta_1": 4, "share": 0.35, "max_names": 500}
-    policy = policy_of(tmp_path, {"bound": "in_query", "delta_0": 8, "units": 20, "names": names})
+    names = {"typical": 4, "share": 0.35, "max_names": 500}
+    policy = policy_of(tmp_path, {"bound": "in_query", "typical": 8, "units": 20, "names": names})
     bins = by("WIDTH_BUCKET(age, 0, 900, 97), article", policy)
     found = tuple((place % 99, str(place) * 300) for place in range(most_of(bins)))
     assert len(render(second_look(bins, found), "duckdb").encode()) < 8_000_000

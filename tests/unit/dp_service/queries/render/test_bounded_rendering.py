@@ -44,7 +44,7 @@ def answered(connection: duckdb.DuckDBPyConnection, table: list[Row], sql: str) 
 
 BOUNDS = st.builds(
     InQueryBound,
-    delta_0=st.integers(1, 3),
+    typical=st.integers(1, 3),
     tau=st.integers(1, 3),
     salt=st.just(SALT),
     min_count=st.sampled_from([None, 1, 2]),
@@ -90,12 +90,12 @@ tables:
 @pytest.mark.slow
 @pytest.mark.parametrize("measure", Measure)
 @pytest.mark.parametrize("dimensions", [("text",), ("flag", "day", "text")])
-@pytest.mark.parametrize("delta_0", [1, 4, 100])
+@pytest.mark.parametrize("typical", [1, 4, 100])
 def test_members_with_many_elements_are_bounded(
-    connection: duckdb.DuckDBPyConnection, measure: Measure, dimensions: tuple[str, ...], delta_0: int
+    connection: duckdb.DuckDBPyConnection, measure: Measure, dimensions: tuple[str, ...], typical: int
 ) -> None:
     """A thousand rows of texts, numbers, truth values and days, of members with up to hundreds of elements."""
-    chosen = random.Random(delta_0)
+    chosen = random.Random(typical)
     table = [
         Row(
             f"m{int(chosen.paretovariate(0.6)) % 20}",
@@ -109,7 +109,7 @@ def test_members_with_many_elements_are_bounded(
         for _ in range(1000)
     ]
     query = HistogramQuery("t", dimensions, measure, k=1)
-    bound = InQueryBound(delta_0, 2, SALT, 1 if delta_0 == 1 else 3, counts_firsts=delta_0 == 4)
+    bound = InQueryBound(typical, 2, SALT, 1 if typical == 1 else 3, counts_firsts=typical == 4)
     sql = bounded_statement(resolve(query, ALL, now=NOW), bound, DIALECTS["duckdb"])
     wanted = bounded_answer(query, ALL, table, bound, now=NOW)
     assert wanted

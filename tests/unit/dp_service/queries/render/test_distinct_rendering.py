@@ -36,7 +36,7 @@ count_noise: gaussian
 tables:
   t:
     member: member
-    contributions: {bound: in_query, delta_0: 2, units: 4}
+    contributions: {bound: in_query, typical: 2, units: 4}
     measures: {distinct_members: true, distinct: {text: 2, number: 3, day: 5}}
     columns:
       text: {type: string, group_by: true, filter: [in, not_in]}
@@ -191,7 +191,7 @@ FAULTS = {
     "a truth value": ("flag: 2", "expected a column of type string, int64, date"),
     "none": ("text: 0", "expected a number greater than 0"),
     "too many": ("text: 2000000", "expected a number less than or equal to 1000000"),
-    "more than noise can hide": ("text: 1000000", "contributions.delta_0: expected less, or a smaller tau"),
+    "more than noise can hide": ("text: 1000000", "contributions.typical: expected less, or a smaller tau"),
 }
 
 
@@ -200,12 +200,12 @@ def test_a_policy_names_columns_whose_values_can_be_counted(tmp_path: Path, faul
     """With how many of a member count, which decides the noise."""
     offered, expected = FAULTS[fault]
     with pytest.raises(PolicyError, match=re.escape(expected)):
-        _read(tmp_path, "{bound: in_query, delta_0: 100000, units: 1}", offered)
+        _read(tmp_path, "{bound: in_query, typical: 100000, units: 1}", offered)
 
 
 @pytest.mark.parametrize(
     "block",
-    ["", "{bound: assumed, delta_0: 2, units: 1}", "{bound: prepared, delta_0: 2, units: 1, period: all}"],
+    ["", "{bound: assumed, typical: 2, units: 1}", "{bound: prepared, typical: 2, units: 1, period: all}"],
 )
 def test_values_are_counted_of_members_that_the_query_bounds(tmp_path: Path, block: str) -> None:
     """A promise of elements says nothing of values, and a copy may have lost them."""

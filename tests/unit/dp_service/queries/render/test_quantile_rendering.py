@@ -59,7 +59,7 @@ def answered_to(
     rule=st.sampled_from(MemberValue),
     column=st.sampled_from(["whole", "number"]),
     by=st.sampled_from([(), ("text",)]),
-    delta_0=st.integers(1, 3),
+    typical=st.integers(1, 3),
 )
 @example(
     rows=[Row("ana", "a", -4, 0.0), Row("ana", "a", 10, 0.0)],
@@ -68,7 +68,7 @@ def answered_to(
     rule=MemberValue.ONE_ROW,
     column="whole",
     by=(),
-    delta_0=1,
+    typical=1,
 )
 def test_duckdb_finds_the_cells_that_the_reference_does(
     connection: duckdb.DuckDBPyConnection,
@@ -79,10 +79,10 @@ def test_duckdb_finds_the_cells_that_the_reference_does(
     rule: MemberValue,
     column: str,
     by: tuple[str, ...],
-    delta_0: int,
+    typical: int,
 ) -> None:
     """NULL, NaN, infinities, 2^63, halves and duplicates, whichever value of a member counts, on every grid."""
-    under = policy(rule, whole=whole, number=number, delta_0=delta_0)
+    under = policy(rule, whole=whole, number=number, typical=typical)
     query = asked(column, by=by)
     assert answered(connection, query, under, rows) == reference(query, under, rows)
 

@@ -47,7 +47,7 @@ def answered(
     number=st.sampled_from(NUMBERS),
     columns=st.sampled_from([("whole",), ("number",), ("number", "whole")]),
     by=st.sampled_from([(), ("text",)]),
-    delta_0=st.integers(1, 3),
+    typical=st.integers(1, 3),
     min_count=st.sampled_from([1, 2]),
     known=st.booleans(),
     measure=st.sampled_from(Measure),
@@ -61,14 +61,14 @@ def test_duckdb_sums_what_the_reference_does(
     number: str,
     columns: tuple[str, ...],
     by: tuple[str, ...],
-    delta_0: int,
+    typical: int,
     min_count: int,
     known: bool,
     measure: Measure,
     spread: bool,
 ) -> None:
     """NULL, NaN, infinities, 2^63, halves and duplicates: n and every sum are of the same, bounded members."""
-    under = policy(whole=whole, number=number, delta_0=delta_0, min_count=min_count, known=known)
+    under = policy(whole=whole, number=number, typical=typical, min_count=min_count, known=known)
     query = asked(*columns, by=by, measure=measure, spread=spread)
     assert answered(connection, query, under, rows) == reference(query, under, rows)
 
