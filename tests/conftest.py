@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.release_store import default_store
 from tests.support import rings
-from tests.support.examples import LONG, MORE, examples
+from tests.support.examples import MORE, examples
 from tests.support.paths import EXAMPLES
 from tests.support.postgres_server import PostgresServer, postgres_server
 from tests.support.rings import needs
@@ -49,12 +49,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark every test, and leave out larger versions of cases unless they are asked for."""
+    """Mark every test, and leave out those of the night unless they are asked for."""
     for item in items:
         rings.mark(item)
-    if LONG not in os.environ:
-        left = [item for item in items if item.get_closest_marker("long")]
-        items[:] = [item for item in items if not item.get_closest_marker("long")]
+    if "nightly" not in config.option.markexpr:
+        left = [item for item in items if item.get_closest_marker("nightly")]
+        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
         config.hook.pytest_deselected(items=left)
     # They take the longest.
     items.sort(key=lambda item: not item.nodeid.startswith(rings.ONE_WORKER))

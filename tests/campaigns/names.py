@@ -70,11 +70,10 @@ CAMPAIGNS = {
         "gateways, services and stores are killed for ten minutes under questions on changing rows",
         "--store sqlite --minutes .2 --kills 2",
     ),
-    "long": Campaign(
-        "larger versions of cases that tests run small",
+    "nightly": Campaign(
+        "the tests that `make test-all` leaves out, but those of a real Pinot",
         "-x tests/unit/dp_service/mechanisms/test_count_noise.py",
-        "pytest -m long",
-        settings=(("GRIS_TEST_LONG", "1"),),
+        "pytest -m nightly --ignore=tests/engines/pinot",
     ),
     "mutants": Campaign("the product is changed in hundreds of ways; a test of each must fail", "--check"),
     "one_row": Campaign(
@@ -87,9 +86,8 @@ CAMPAIGNS = {
     "pinot_failures": Campaign(
         "servers and brokers of a real Pinot load, lag behind, are replaced or die; tables take in a stream",
         "-x -k limit_in_force",
-        "pytest tests/engines/pinot/failures tests/engines/pinot/test_real_time_tables.py",
+        "pytest -m nightly tests/engines/pinot",
         needs=JAVA,
-        settings=(("GRIS_TEST_PINOT_FAILURES", "1"), ("GRIS_TEST_LONG", "1")),
     ),
     "pinot_stream": Campaign(
         "a server of Pinot is killed again and again under thousands of questions",

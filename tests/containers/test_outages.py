@@ -42,10 +42,7 @@ async def test_nothing_is_lost_with_postgresql(
         await take_away(getattr(services, name), killed=killed)
 
 
-# A Pinot that is killed takes half a minute to come back; tests/engines/pinot kills its servers and brokers too.
-@pytest.mark.parametrize(
-    "killed", [pytest.param(True, id="killed", marks=pytest.mark.long), pytest.param(False, id="cut off")]
-)
+@ways
 async def test_nothing_is_lost_when_pinot_goes_away(
     services: Services, pinot_container: Placed, pinot: PinotEngine, *, killed: bool
 ) -> None:

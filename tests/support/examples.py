@@ -1,4 +1,4 @@
-"""How many examples a property is tried on, and which cases are tried only where GRIS_TEST_LONG is set."""
+"""How many examples a property is tried on, and which cases are left to the night."""
 
 from __future__ import annotations
 
@@ -18,14 +18,11 @@ def examples(number: int) -> int:
     return number * int(os.environ.get(MORE, "1"))
 
 
-LONG = "GRIS_TEST_LONG"
-
-
 def long_but(is_short: Callable[[_Case], bool], cases: Iterable[_Case]) -> list[Any]:
-    """Return values of one parameter, of which those that are not short wait for GRIS_TEST_LONG."""
-    return [case if is_short(case) else pytest.param(case, marks=pytest.mark.long) for case in cases]
+    """Return values of one parameter, of which those that are not short are left to the night."""
+    return [case if is_short(case) else pytest.param(case, marks=pytest.mark.nightly) for case in cases]
 
 
 def long_rows_but(is_short: Callable[..., bool], rows: Iterable[Sequence[Any]]) -> list[Any]:
-    """Return values of several parameters, of which the rows that are not short wait for GRIS_TEST_LONG."""
-    return [tuple(row) if is_short(*row) else pytest.param(*row, marks=pytest.mark.long) for row in rows]
+    """Return values of several parameters, of which the rows that are not short are left to the night."""
+    return [tuple(row) if is_short(*row) else pytest.param(*row, marks=pytest.mark.nightly) for row in rows]

@@ -1,8 +1,8 @@
 """Which tests run when: a fixture declares what it needs, and every test that uses it, directly or not, is marked so.
 
 `make test` leaves out: tests that need something, `slow` ones, and the folders in ALL. Exception: files in ONE_WAY run
-unless they need more than a process. `make test-all` leaves out `long` cases, which GRIS_TEST_LONG adds, and most of
-tests/engines/pinot/failures, which GRIS_TEST_PINOT_FAILURES adds.
+unless they need more than a process. `make test-all` leaves out what is `nightly`: cases that are marked so by hand,
+and in NIGHTLY the tests that need something or are slow. `pytest -m nightly` runs these.
 """
 
 from __future__ import annotations
@@ -48,7 +48,17 @@ ALL = frozenset(
         "test_extras.py",
     )
 )
-assert all(path.exists() for path in ONE_WAY | ALL)
+# Short forms of campaigns, and what is killed or built: minutes for each change, and of little news by day.
+NIGHTLY = frozenset(
+    ROOT / "tests" / name
+    for name in (
+        "campaigns",
+        "containers/test_outages.py",
+        "containers/test_release_images.py",
+        "engines/pinot/failures",
+    )
+)
+assert all(path.exists() for path in ONE_WAY | ALL | NIGHTLY)
 # What starts for long and takes much memory: one worker runs all tests of such a folder.
 ONE_WORKER = ("tests/engines/pinot/", "tests/engines/spark/", "tests/containers/", "tests/kubernetes/")
 # How long a test may take that starts a cluster or a container, that is slow, or that is of `make test-all` and starts
@@ -89,7 +99,9 @@ def mark(item: pytest.Item) -> None:
         item.add_marker(name)
     is_slow = item.get_closest_marker("slow") is not None
     one_way = item.path in ONE_WAY and needed <= {PROCESS}
-    if not ALL.isdisjoint((item.path, *item.path.parents)) or ((needed or is_slow) and not one_way):
+    if (needed or is_slow) and _is_below(item.path, NIGHTLY):
+        item.add_marker("nightly")
+    if _is_below(item.path, ALL) or ((needed or is_slow) and not one_way):
         item.add_marker("all")
     seconds = HEAVY_SECONDS if needed & HEAVY else SLOW_SECONDS if is_slow else PROCESS_SECONDS
     if item.get_closest_marker("timeout") is None and (is_slow or (needed and not one_way)):
@@ -99,6 +111,10 @@ def mark(item: pytest.Item) -> None:
 def is_left_to_all(path: Path) -> bool:
     """Whether `make test` needs nothing of a file or folder."""
     return path in ALL
+
+
+def _is_below(path: Path, folders: frozenset[Path]) -> bool:
+    return not folders.isdisjoint((path, *path.parents))
 
 
 def worker_scope(nodeid: str) -> str:

@@ -27,7 +27,6 @@ def test_a_hostile_agent_spends_its_own_budget_and_nothing_else(tmp_path: Path) 
     assert report.totals.ended("refused_by_policy") > 0
 
 
-@pytest.mark.long
 @pytest.mark.usefixtures("starts_processes")
 def test_a_whole_budget_tells_no_more_of_one_member_than_its_limit_promises(tmp_path: Path) -> None:
     """The guesses of an agent that knows all but one member prove less; with hardly any noise they prove more."""

@@ -155,8 +155,6 @@ def test_the_empirical_loss_of_choices_stays_below_the_promise(
     assert small_world.audit(question, SMALL_ASKS[question]).proven_delta <= question.delta
 
 
-# That an audit finds what is broken is shown on bounded contributions by every run.
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("fault", "question"), [("half_the_noise", KNOWN_LAP), ("threshold_without_tau", UNK_GUMB)]
 )

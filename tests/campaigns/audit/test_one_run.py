@@ -11,14 +11,10 @@ import pytest
 from tests.support.rings import needs
 
 from .estimating import FALSE_ALARM, chance_of_guesses, epsilon_of_guesses
-from .one_run import COUNTS, FAULTS, GAUSSIAN, LAPLACE, RUNS, SUMS, Canaries, OneRun, running_canaries
+from .one_run import COUNTS, FAULTS, GAUSSIAN, LAPLACE, RUNS, Canaries, OneRun, running_canaries
 
 CANARIES = 400
-BROKEN = [
-    pytest.param(run, fault, marks=[] if run is SUMS else pytest.mark.long, id=fault)
-    for run, faults in FAULTS.items()
-    for fault in faults
-]
+BROKEN = [pytest.param(run, fault, id=fault) for run, faults in FAULTS.items() for fault in faults]
 
 
 @pytest.fixture(scope="module")

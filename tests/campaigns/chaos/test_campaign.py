@@ -24,7 +24,6 @@ async def test_nothing_is_lost_or_overspent_under_kills_and_broken_connections(
     assert () == await findings(store, tmp_path)
 
 
-@pytest.mark.long
 @pytest.mark.usefixtures("starts_postgres")
 async def test_nothing_is_lost_or_overspent_when_a_standby_takes_the_place_of_its_primary(
     tmp_path: Path,

@@ -229,7 +229,7 @@ def test_rows_that_are_replaced_before_the_period_closes_count_as_they_are_then(
     assert table.truth(TODAY, [*last.values()]) == _until(engine, promised)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_the_rows_of_pinot_check_hold(made: Made, kafka: Kafka, pinot_cluster: PinotCluster) -> None:
     """As on anybody's cluster with a Kafka beside it, of whatever version."""
     table = made("looked_at")

@@ -96,7 +96,7 @@ def test_both_engines_give_one_release(
 
 
 # Its server starts again after it; the engine alone is tried in failures.
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_killed_server_gives_no_other_answer_and_loses_no_budget(
     loaded_pinot: PinotCluster, engine: PinotEngine, services: EmbeddedServices, duck: DuckDBEngine
 ) -> None:

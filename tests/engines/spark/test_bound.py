@@ -106,8 +106,8 @@ def write_odd_rows(path: Path, count: int, seed: int) -> None:
     [
         (Columns("who", ("what",)), 1),
         (Columns("who", ("where", "what"), "month"), 4),
-        pytest.param(Columns("who", ("what",)), 4, marks=pytest.mark.long),
-        pytest.param(Columns("who", ("where", "what"), "month"), 1, marks=pytest.mark.long),
+        pytest.param(Columns("who", ("what",)), 4, marks=pytest.mark.nightly),
+        pytest.param(Columns("who", ("where", "what"), "month"), 1, marks=pytest.mark.nightly),
     ],
     ids=str,
 )

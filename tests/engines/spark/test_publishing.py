@@ -181,7 +181,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.usefixtures("starts_processes")
 def test_a_domain_is_published_by_a_spark_of_its_own(spark: SparkSession, folder: Path) -> None:
     """From the flags to the file, in a process that starts and ends its own Spark; `spark` only says there is Java."""

@@ -353,7 +353,7 @@ def test_a_killed_server_never_shows_in_an_answer(
 
 
 # A broker starts again after it.
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_broker_that_is_gone_is_said_at_once(loaded_pinot: PinotCluster, engine: PinotEngine) -> None:
     """Without a broker there is an error within a second, and an answer again once it is back."""
     version = engine.data_version("cofacts_feedback")

@@ -9,7 +9,7 @@ from pinot_connector.engines.base import ColumnType, EngineAnswer, EngineQuery, 
 from tests.campaigns.pinot_stream import Totals, Witness, running_services, stream
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 async def test_a_server_killed_under_a_stream_of_questions_changes_no_answer_and_loses_no_budget(
     loaded_pinot: PinotCluster,
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
 from collections.abc import Iterator
 
@@ -18,10 +17,9 @@ from dp_service.releases.plan import Plan
 from dp_service.releases.releasing import release
 from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.terms import ColumnType
-from tests.support.examples import LONG
 from tests.unit.dp_service.identities import KEY
 
-RELEASES = 300 if LONG in os.environ else 100
+RELEASES = [100, pytest.param(300, marks=pytest.mark.nightly)]
 CONFIDENCE = 0.8
 DATA = {
     "few large": [900, 500, 480, 60, 40, 3],
@@ -123,13 +121,15 @@ def histogram_of(plan: Plan, resolution: Resolution, counts: list[int]) -> Typed
     )
 
 
-def misses(asked: dict[str, str], counts: list[int], *, known: bool, end: str) -> Iterator[tuple[str, bool]]:
+def misses(
+    asked: dict[str, str], counts: list[int], releases: int, *, known: bool, end: str
+) -> Iterator[tuple[str, bool]]:
     """Yield for each number that is shown in any release whether its interval misses it."""
     names = ", ".join(f"n{place:02}" for place in range(len(counts)))
     policy = parse_policy(POLICY.format(domain=f", domain: [{names}]" if known else ""))
     sql = f"SELECT item, COUNT(DISTINCT m), {', '.join(asked.values())} FROM t GROUP BY item{end}"  # noqa: S608
     resolution = resolve(parse_sql(sql, policy), policy, now=0)
-    for number in range(RELEASES):
+    for number in range(releases):
         plan = plan_for(resolution, f"v{number}", KEY, IssueContext(0, bytes(32)))
         found = release(plan, histogram_of(plan, resolution, counts), KEY, confidence=CONFIDENCE)
         true = [counts[int(str(element[0])[1:])] for element in found.elements]
@@ -140,15 +140,16 @@ def misses(asked: dict[str, str], counts: list[int], *, known: bool, end: str) -
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("releases", RELEASES)
 @pytest.mark.parametrize(("known", "end"), [(True, "all"), (False, "all"), (False, "cut by a number")])
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize(("asked", "level"), [(NUMBERS, (1 - CONFIDENCE) / 2), (COMPARED, 1 - CONFIDENCE)])
 def test_intervals_of_numbers_cover_them(
-    asked: dict[str, str], level: float, data: str, known: bool, end: str
+    asked: dict[str, str], level: float, data: str, *, known: bool, end: str, releases: int
 ) -> None:
     """A sum and an average are each wrong at most half as often as a count may be, and what is of both as often."""
     tried, missed = Counter[str](), Counter[str]()
-    for name, misses_it in misses(asked, DATA[data], known=known, end=ENDS[end]):
+    for name, misses_it in misses(asked, DATA[data], releases, known=known, end=ENDS[end]):
         tried[name] += 1
         missed[name] += misses_it
     assert set(asked) == set(tried)
@@ -157,12 +158,13 @@ def test_intervals_of_numbers_cover_them(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("releases", RELEASES)
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize(("data", "end"), [("many tiny", "cut"), *(("few large", each) for each in ENDS)])
-def test_intervals_of_shares_cover_them(data: str, end: str, known: bool) -> None:
+def test_intervals_of_shares_cover_them(data: str, end: str, known: bool, releases: int) -> None:
     """Of a list that is cut or filtered together, so each of them far oftener; of unknown domains by a total."""
     tried, missed = Counter[str](), Counter[str]()
-    for name, misses_it in misses(SHARES, DATA[data], known=known, end=ENDS[end]):
+    for name, misses_it in misses(SHARES, DATA[data], releases, known=known, end=ENDS[end]):
         tried[name] += 1
         missed[name] += misses_it
     level = 1 - CONFIDENCE
