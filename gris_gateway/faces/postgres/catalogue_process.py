@@ -21,7 +21,6 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from gris_serving.reloading_files import SecurityError
 
@@ -151,31 +150,30 @@ class CatalogueProcess:
         Raises:
             SecurityError: A program fails; or `OSError`: it cannot be run.
         """
-        whom = _unprivileged()
-        if whom:
-            shutil.chown(self._folder, whom["user"], whom["group"])
+        if whom := _unprivileged():
+            os.chown(self._folder, *whom)
         data = self._folder / "data"
         made = _made(self._programs)
         if made.is_dir():
             await asyncio.to_thread(_copy_cluster, made, data)
         else:
             initdb = (str(self._programs / "initdb"), "--pgdata", str(data), *CLUSTER)
-            self._process = await self._run(initdb, **whom)
+            self._process = await self._run("", whom, initdb)
             if await self._process.wait():
                 raise SecurityError(f"postgres.catalogue: {initdb[0]} has failed")
         settings = {**_SETTINGS, "unix_socket_directories": str(self._folder)}
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         server = (str(self._programs / "postgres"), "-D", str(data), "-p", str(PORT), *options)
-        limits = (
-            str(self._folder),
-            str(_MOST_KILOBYTES),
-            *(str(whom.get(each, "")) for each in ("user", "group")),
-        )
-        self._process = await self._run((sys.executable, "-I", "-S", str(_SUPERVISOR), *limits, *server))
+        self._process = await self._run(str(self._folder), whom, server)
 
-    async def _run(self, command: Sequence[str], **whom: Any) -> asyncio.subprocess.Process:
+    async def _run(
+        self, removed: str, whom: Sequence[int], command: Sequence[str]
+    ) -> asyncio.subprocess.Process:
+        # To start it as another user Python would fork this process, which breaks gRPC's connections.
+        user, group = map(str, whom or ("", ""))
+        supervisor = (sys.executable, "-I", "-S", str(_SUPERVISOR))
         return await asyncio.create_subprocess_exec(
-            *command,
+            *(*supervisor, removed, str(_MOST_KILOBYTES), user, group, *command),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.DEVNULL,
@@ -184,7 +182,6 @@ class CatalogueProcess:
             cwd=self._folder,
             # Ctrl-C is for this process, which ends it.
             start_new_session=True,
-            **whom,
         )
 
 
@@ -201,14 +198,14 @@ def _parent() -> str:
     return str(usual) if is_open or os.geteuid() != 0 else "/tmp"  # noqa: S108 - a folder of its own below it
 
 
-def _unprivileged() -> dict[str, Any]:
-    """Return as whom PostgreSQL runs, which refuses to run as root; empty: as this process."""
+def _unprivileged() -> Sequence[int]:
+    """Return the user and group of PostgreSQL, which refuses to run as root; empty: those of this process."""
     if os.geteuid() != 0:
-        return {}
+        return ()
     for name in ("postgres", "nobody"):
         try:
             found = pwd.getpwnam(name)
         except KeyError:
             continue
-        return {"user": found.pw_uid, "group": found.pw_gid, "extra_groups": ()}
-    return {}
+        return found.pw_uid, found.pw_gid
+    return ()

@@ -1,37 +1,39 @@
-"""Runs PostgreSQL with limits, until it or the process that started it ends; a program of its own.
+"""Runs a program of PostgreSQL with limits, until it or the process that started it ends; a program of its own.
 
     python catalogue_supervisor.py FOLDER KILOBYTES USER GROUP COMMAND..
 
-FOLDER is removed behind it. KILOBYTES is the most address space of each of its processes. USER and GROUP are numbers,
-or empty for those of this process. It ends when its input does, which is when its parent does, however that ends. It
-needs no shell, for images have none, and no package.
+FOLDER, unless it is empty, is removed behind it. KILOBYTES is the most address space of each of its processes. USER and
+GROUP are numbers, or empty for those of this process. It ends when its input does, which is when its parent does,
+however that ends. Its exit code is that of the command. It needs no shell, for images have none, and no package.
 """
 
 import os
 import resource
-import select
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 from contextlib import suppress
 from pathlib import Path
 
-_LOOK_SECONDS = 0.5
 
-
-def main(folder: str, kilobytes: str, user: str, group: str, *command: str) -> None:
-    """Run the command."""
+def main(folder: str, kilobytes: str, user: str, group: str, *command: str) -> int:
+    """Run the command, and return its exit code."""
     _limit(int(kilobytes) * 1024)
     whom = {"user": int(user), "group": int(group), "extra_groups": ()} if user else {}
+    child: subprocess.Popen[bytes]
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, **whom)  # type: ignore[call-overload]  # noqa: S603
-    while child.poll() is None and not select.select([0], [], [], _LOOK_SECONDS)[0]:
-        pass
-    if child.poll() is None:
-        child.send_signal(signal.SIGQUIT)
-    child.wait()
+    threading.Thread(target=_end_with_input, args=(child,), daemon=True).start()
+    code = child.wait()
     os.chdir("/")
     shutil.rmtree(folder, ignore_errors=True)
+    return code
+
+
+def _end_with_input(child: subprocess.Popen[bytes]) -> None:
+    os.read(0, 1)
+    child.send_signal(signal.SIGQUIT)
 
 
 def _limit(most: int) -> None:
@@ -46,4 +48,4 @@ def _limit(most: int) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    sys.exit(main(*sys.argv[1:]))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -26,6 +28,7 @@ from pinot_connector.catalog import ColumnEntry, TableEntry
 from pinot_connector.engines.base import ColumnType
 from pinot_connector.parameters import Consistency
 from tests.support.catalogues import WAIT_SECONDS, catalogue_programs
+from tests.support.proc import require_proc
 from tests.support.rings import needs
 
 FOUND = catalogue_programs()
@@ -52,6 +55,26 @@ PSEUDO_TYPES = {
     **dict.fromkeys(("anyrange", "anycompatiblerange"), "int4range"),
     **dict.fromkeys(("anymultirange", "anycompatiblemultirange"), "int4multirange"),
 }
+# gRPC's handlers of forks, registered in the same way, break connections that are in use.
+FORKS = """
+import asyncio, ctypes, pathlib, sys
+from gris_gateway.faces.postgres.catalogue_process import CatalogueProcess
+
+forks = []
+handler = ctypes.CFUNCTYPE(None)(lambda: forks.append("fork"))
+ctypes.CDLL(None).__register_atfork(handler, None, None, None)
+
+async def main():
+    process = CatalogueProcess(pathlib.Path(sys.argv[1]))
+    try:
+        await process.start()
+        assert process.is_running
+    finally:
+        await process.end()
+
+asyncio.run(main())
+print(forks)
+"""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -302,6 +325,17 @@ async def test_one_that_ends_is_started_again(catalogue: Catalogue) -> None:
     with pytest.raises(PostgresError, match="is started again"):
         await asked(tables, "SELECT 1")
     assert await asked(await listed(catalogue), "SELECT relname FROM pg_class WHERE relname = 'visits'")
+
+
+@pytest.mark.usefixtures("starts_processes")
+async def test_it_starts_without_a_fork_of_its_own_process() -> None:
+    """Else connections of the gateway's callers fail while it starts."""
+    require_proc()
+    command = [sys.executable, "-c", FORKS, str(FOUND)]
+    done = await asyncio.to_thread(
+        subprocess.run, command, capture_output=True, text=True, timeout=100, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
 
 
 async def test_without_programs_it_is_said_that_it_is_not_installed() -> None:
