@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from tests.support.gateways import GatewayWorld
+from tests.support.gateways import GatewayWorld, write_configuration
 from tests.support.pages import blocks, section
+from tests.support.pki import Authority, Issuer
+from tests.support.proc import require_proc
+from tests.support.world import COFACTS, World, write_small
 
 URL = "gris://gateway.example.org:8443/?ca_file=ca.pem&token_file=ana.jwt"
 IN_A_FORK = """
@@ -63,6 +67,14 @@ with socket.create_server(("127.0.0.1", 0)) as silent:
     os._exit(0)
 """
 )
+# As where Python has no vfork.
+FORKING = """
+import runpy, subprocess, sys
+subprocess._USE_VFORK = False
+sys.argv = sys.argv[1:]
+runpy.run_module("gris_gateway", run_name="__main__", alter_sys=True)
+"""
+WAIT_SECONDS = 50.0
 
 
 def ended(program: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
@@ -102,3 +114,30 @@ def test_a_connection_open_at_a_fork_is_refused_in_the_child(program: str) -> No
     """At once, with an error that names the fork; nothing hangs, not even `close`."""
     done = ended(program)
     assert 0 == done.returncode, done.stderr
+
+
+@pytest.mark.usefixtures("starts_processes", "programs_of_postgres")
+def test_grpc_has_no_part_in_forks_of_a_gateway(world: World, tmp_path: Path) -> None:
+    """It says so when its handlers are called, whose child would go on with connections of callers."""
+    require_proc()
+    config = write_configuration(tmp_path, Authority.new(tmp_path), Issuer(tmp_path), world.dp, world.budget)
+    write_small(tmp_path / "small.parquet", 1000)
+    (tmp_path / "wide.parquet").symlink_to(COFACTS)
+    command = [sys.executable, "-P", "-c", FORKING, "gris_gateway", "--config", str(config)]
+    log = tmp_path / "log"
+    with (
+        log.open("wb") as stderr,
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=stderr, env=os.environ | {"GRPC_VERBOSITY": "info"}
+        ) as gateway,
+    ):
+        try:
+            assert gateway.stdout is not None
+            assert gateway.stdout.readline()
+            ends = time.monotonic() + WAIT_SECONDS
+            while not Path(f"/proc/{gateway.pid}/task/{gateway.pid}/children").read_text():
+                assert time.monotonic() < ends
+                time.sleep(0.02)
+        finally:
+            gateway.terminate()
+    assert "fork" not in log.read_text()
