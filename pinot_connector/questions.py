@@ -81,7 +81,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ALIASED = re.compile(r"(.+?)\s+AS\s+(\w+)", re.IGNORECASE | re.DOTALL)
 _SHORT = re.compile(
     r"\s*(?:(?P<factor>[0-9.]+)\s*\*\s*)?(?:(?P<of>sum|avg|stddev|variance)\s*:\s*(?P<column>[^\s:]+)|(?P<counted>members|rows))"
-    r"(?:\s+where\s+(?P<condition>.+?))?(?:\s*/\s*(?P<per>count|members|rows|total))?\s*",
+    r"(?:\s+where\s+(?P<condition>.+?))?(?:\s*/\s*(?P<per>count|members|rows))?\s*",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -130,8 +130,7 @@ def structured_question(
             forms are `members where <condition>`, `rows where <condition>`, `sum:<column> where <condition>`,
             `avg:<column> where <condition>`; and `rows` beside a count of members. With ` / count` behind it a number
             is divided by the count, perhaps times another: `100 * members where <condition> / count`; so it is with
-            ` / members`, ` / rows`, and ` / total` for its share of the sum over all elements. Which elements are
-            shown does not depend on them.
+            ` / members` and ` / rows`. Which elements are shown does not depend on them.
         order_by: one of these sums, averages or numbers, as `sum:<column>`, `avg:<column>`, as `numbers` has it, or by
             its alias: the list is in its descending order, and `k` shows the elements where it is largest. None: the
             list is in the order of its counts.
@@ -227,7 +226,7 @@ def _number(text: str, measure: Measure | str) -> str:
     if not found["per"]:
         return written
     counted = "members" if _measure(measure) is Measure.DISTINCT_MEMBERS else "rows"
-    per = {**_COUNTS, "count": _COUNTS[counted], "total": f"SUM({written}) OVER ()"}[found["per"].lower()]
+    per = {**_COUNTS, "count": _COUNTS[counted]}[found["per"].lower()]
     return f"{found['factor'] or '1'} * {written} / {per}"
 
 

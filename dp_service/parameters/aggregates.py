@@ -63,7 +63,7 @@ class SumsReleased:
 
     Attributes:
         share: The part of the units that the counts take.
-        columns: The columns that are summed, by name; empty: numbers of the count alone are asked for.
+        columns: The columns that are summed, by name.
         asked: What the question shows of them; no part of the release.
         ordered_by: The place in `asked` of what the list is in descending order of; None: it is in the order of its
             counts. No part of the release either.
@@ -81,9 +81,6 @@ class SumsReleased:
 
     def specified(self) -> list[tuple[str, object]]:
         """Return the names and values that enter the release specification, in their order."""
-        if not self.columns:
-            # Counts alone, whatever part of all of them is shown, are one release.
-            return []
         return [("share", self.share), *(pair for column in self.columns for pair in column.specified())]
 
 
@@ -92,9 +89,8 @@ class TotalsReleased:
     """The totals that a release has beside its elements.
 
     Attributes:
-        place: Which of the two columns of an element the totals are of; they add up over the other one. -1: there is
-            one total, of all elements.
-        column: The name of that column; empty: it is of all elements.
+        place: Which of the two columns of an element the totals are of; they add up over the other one.
+        column: The name of that column.
         share: The part of the units that totals take.
         one_value: Whether the policy says that a member has one value of the columns that they add up over.
     """
@@ -103,11 +99,6 @@ class TotalsReleased:
     column: str
     share: Fraction
     one_value: bool
-
-    @property
-    def of_all(self) -> bool:
-        """Whether there is one total, of all elements, of which shares are shown and not itself."""
-        return not self.column
 
     def specified(self) -> list[tuple[str, object]]:
         """Return the names and values that enter the release specification, in their order."""

@@ -138,28 +138,6 @@ def times(factor: Fraction) -> str:
 
 
 @dataclass(frozen=True)
-class Share(Generic[Part]):
-    """A part divided by the sum over all elements of another one, or of the same, times a factor."""
-
-    divided: Part
-    added_up: Part
-    factor: Fraction
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """What is divided, and what is added up, if it is another one."""
-        return tuple(dict.fromkeys((self.divided, self.added_up)))
-
-    def over(self, parts: Sequence[Other]) -> Share[Other]:
-        """Return the same of other parts."""
-        return Share(parts[0], parts[-1], self.factor)
-
-    def called(self, names: Sequence[PartName]) -> str:
-        """Return its name, with its factor."""
-        return f"{names[0]}_share_of_{names[-1]}{times(self.factor)}"
-
-
-@dataclass(frozen=True)
 class Total(Generic[Part]):
     """Parts added up, or taken away where a sign is -1: at least two."""
 
@@ -182,7 +160,7 @@ class Total(Generic[Part]):
         return f"{'' if first[0] > 0 else 'minus_'}{first[1]}{words}"
 
 
-Form: TypeAlias = Plain[Part] | Average[Part] | Spread[Part] | Quotient[Part] | Share[Part] | Total[Part]
+Form: TypeAlias = Plain[Part] | Average[Part] | Spread[Part] | Quotient[Part] | Total[Part]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dp_service.parameters.numbers import THE_COUNT, Average, Form, Quotient, Share, Spread, Total
+from dp_service.parameters.numbers import THE_COUNT, Average, Form, Quotient, Spread, Total
 from dp_service.queries.asked_numbers import Measure, Part
 from dp_service.queries.canonical_bytes import condition_bytes, coordinate_bytes
 from dp_service.queries.canonical_columns import (
@@ -78,7 +78,7 @@ def added_up(query: HistogramQuery, table: Table) -> AddedUp:
         if part.function is AggregateFunction.SQUARES:
             coordinate = _squares_of(coordinate, query, table)
         # Over rows a count of its own is cut by itself, and so are the sums beside it.
-        is_compared = isinstance(form, Quotient | Share) or (isinstance(form, Total) and query.sums_rows)
+        is_compared = isinstance(form, Quotient) or (isinstance(form, Total) and query.sums_rows)
         if is_compared and coordinate.has_own_count:
             raise QuestionError(
                 "aggregates",

@@ -57,7 +57,6 @@ from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.suggestions import listed
 from dp_service.queries.sums import (
     require_drawable,
-    require_parts,
     require_whole_series,
     shown_with_sums,
     sums_released,
@@ -249,7 +248,6 @@ def _summing(parameters: ReleaseParameters, query: HistogramQuery, table: Table)
     if not query.aggregates:
         return parameters
     added, bounded = added_up(query, table), parameters.contributions
-    require_parts(query)
     stated = None if table.contributions is None else table.contributions.sums
     if stated is None and any(isinstance(each, QueryValue) for each in added.coordinates):
         raise RefusedByPolicyError(Rule.MEASURE, f"the policy offers no sums for the table {table.name}")
@@ -264,8 +262,7 @@ def _summing(parameters: ReleaseParameters, query: HistogramQuery, table: Table)
     elements = _most_elements(parameters)
     k = shown_with_sums(parameters.k, len(query.aggregates), elements)
     require_whole_series(query, k, elements if parameters.domain is not None else None)
-    mechanism = MechanismName.BOUND_MOMENTS if added.coordinates else parameters.mechanism
-    return replace(parameters, mechanism=mechanism, sums=sums, k=k)
+    return replace(parameters, mechanism=MechanismName.BOUND_MOMENTS, sums=sums, k=k)
 
 
 def _most_elements(parameters: ReleaseParameters) -> int | None:

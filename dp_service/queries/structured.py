@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from math import lcm
 
-from dp_service.parameters.numbers import Plain, Share
+from dp_service.parameters.numbers import Plain
 from dp_service.parameters.release import HavingCondition
 from dp_service.queries.asked_numbers import (
     MAXIMUM_QUANTILE_DENOMINATOR,
@@ -309,10 +309,7 @@ class HistogramQuery:
         distinct = len(set(self.aggregates)) == len(self.aggregates)
         require_valid(distinct, "aggregates", "expected each sum and average once")
         require_valid(
-            all(
-                isinstance(each.form, Share) or set(each.parts) != {self.the_count}
-                for each in self.aggregates
-            ),
+            all(set(each.parts) != {self.the_count} for each in self.aggregates),
             "aggregates",
             "expected no number that is the count itself: it is shown anyway, so leave it out or give it a condition",
         )

@@ -15,7 +15,7 @@ from dp_service.noise.discrete_gaussian import MAX_VARIANCE
 from dp_service.noise.gaussian_price import rho_of_units, variance_for
 from dp_service.parameters.aggregates import SummedValue, SumsReleased
 from dp_service.parameters.contributions import BoundedContributions
-from dp_service.parameters.numbers import THE_COUNT, PartName, Share, ShownNumber
+from dp_service.parameters.numbers import THE_COUNT, PartName, ShownNumber
 from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.canonical_columns import (
     Coordinate,
@@ -36,10 +36,9 @@ def sums_released(query: HistogramQuery, added: AddedUp, share: Fraction) -> Sum
     Args:
         query: The question.
         added: What it adds up.
-        share: The part of the units that its count takes, where there is anything beside it.
+        share: The part of the units that its count takes.
     """
     whole = sum(added.weights)
-    share = share if added.weights else Fraction(1)
     parts = [(1 - share) * Fraction(weight, whole) for weight in added.weights]
     columns = tuple(
         _summed_value(*each, query) for each in zip(added.coordinates, parts, added.numbers, strict=True)
@@ -71,24 +70,6 @@ def _require_names_apart(query: HistogramQuery, asked: Sequence[ShownNumber]) ->
         raise QuestionError(
             "aggregates",
             "an alias that another column of the answer has as its name is not accepted: give it another one",
-        )
-
-
-def asks_for_shares(query: HistogramQuery) -> bool:
-    """Return whether some number is a share of the sum over all elements."""
-    return any(isinstance(each.form, Share) for each in query.aggregates)
-
-
-def require_parts(query: HistogramQuery) -> None:
-    """Refuse shares of a sum over all elements where there is but one.
-
-    Raises:
-        QuestionError: Nothing is grouped by.
-    """
-    if asks_for_shares(query) and not query.dimensions:
-        raise QuestionError(
-            "aggregates",
-            "expected columns to group by for a share of the sum over all rows: a total is all of it",
         )
 
 

@@ -11,7 +11,7 @@ from dp_service.parameters.aggregates import TotalsReleased
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.structured import HistogramQuery
-from dp_service.queries.sums import MAXIMUM_VALUES_SHOWN, asks_for_shares
+from dp_service.queries.sums import MAXIMUM_VALUES_SHOWN
 from dp_service.queries.tables import Table
 
 
@@ -22,8 +22,6 @@ def releasing_totals(parameters: ReleaseParameters, query: HistogramQuery, table
         RefusedByPolicyError: The policy offers no totals, or answers the question in two looks.
         QuestionError: There are more totals than can be shown.
     """
-    if asks_for_shares(query) and parameters.domain is None:
-        return _with_one_total(parameters, query, table)
     if query.totals_by is None:
         return parameters
     bounded = parameters.contributions
@@ -43,27 +41,6 @@ def releasing_totals(parameters: ReleaseParameters, query: HistogramQuery, table
         # Counts relative to the number of all members would have noise in common.
         contributions=replace(bounded, shifted=False),
         totals=TotalsReleased(place, query.totals_by, stated.share, over in stated.one_value),
-    )
-
-
-def _with_one_total(parameters: ReleaseParameters, query: HistogramQuery, table: Table) -> ReleaseParameters:
-    """Return the parameters with the total over all elements, shown or not, of which shares are.
-
-    Over an unknown domain it needs noise of its own: what passes the threshold is not all that there is.
-    """
-    bounded = parameters.contributions
-    stated = None if table.contributions is None else table.contributions.totals
-    if bounded is None or stated is None or bounded.names is not None:
-        raise _refused(
-            f"shares of all rows are of columns with a listed or published domain, or beside one look of a table with "
-            f"totals, which {table.name} has not (contributions.totals): of others what is found is not all that there "
-            "is. Ask for the number, and once more without GROUP BY, and divide what comes back"
-        )
-    one_value = {str(each) for each in query.dimensions} <= set(stated.one_value)
-    return replace(
-        parameters,
-        contributions=replace(bounded, shifted=False),
-        totals=TotalsReleased(-1, "", stated.share, one_value),
     )
 
 

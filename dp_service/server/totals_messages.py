@@ -15,7 +15,7 @@ from dp_service.releases.mechanism_output import TotalsOutput
 from dp_service.releases.plan import Plan
 from dp_service.server.errors import RequestError
 from dp_service.server.messages import aggregate_message, column_values, element_columns
-from dp_service.terms import ColumnType, Scalar
+from dp_service.terms import Scalar
 
 
 def shown_totals_message(plan: Plan, totals: ShownTotals | None) -> dp_pb2.ShownTotals | None:
@@ -76,5 +76,4 @@ def _column(plan: Plan, values: Sequence[Scalar]) -> histogram_pb2.ElementColumn
     stated = plan.parameters.totals
     if stated is None:
         raise AssertionError("there are totals where the plan says what of")
-    column = ("", ColumnType.STRING) if stated.of_all else plan.columns[stated.place]
-    return element_columns([column], [(value,) for value in values])[0]
+    return element_columns([plan.columns[stated.place]], [(value,) for value in values])[0]

@@ -128,14 +128,8 @@ KINDS = {
     ),
     "quotients": _kind(
         f"SELECT country, {_PEOPLE}, 100.0 * {_PEOPLE} FILTER (WHERE day < '2024-01-08') / {_PEOPLE} AS early, "
-        f"SUM(amount) / {_PEOPLE}, 100.0 * {_PEOPLE} / SUM({_PEOPLE}) OVER () AS share FROM clamped GROUP BY country "
-        "ORDER BY early DESC",
-        *("sums.quotients", "sums.shares"),
-    ),
-    "shares of a total": _kind(
-        f"SELECT city, {_PEOPLE}, 100.0 * SUM(amount) / SUM(SUM(amount)) OVER () AS share FROM clamped GROUP BY city "
-        "ORDER BY share DESC LIMIT 2",
-        *("sums.shares", "totals.all", "totals.contributions", "intervals.simultaneous"),
+        f"SUM(amount) / {_PEOPLE} FROM clamped GROUP BY country ORDER BY early DESC",
+        "sums.quotients",
     ),
     "funnel": _kind(
         f"SELECT FUNNEL_COUNT(STEPS({_JANUARY}, day >= '2024-01-15'), CORRELATE_BY(member_id)) AS n FROM clamped",

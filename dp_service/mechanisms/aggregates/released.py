@@ -65,7 +65,6 @@ class ReleasedMoments:
         count_variance: The parameter of the noise in `counts`.
         threshold: A group is shown exactly if its N exceeds this; None over a known domain.
         minimum: The smallest n that a shown group can have: m, or 0 over a known domain.
-        wholes: The total over all groups, shown or not, with noise of its own, as the only row; empty: there is none.
     """
 
     groups: Integers
@@ -74,7 +73,6 @@ class ReleasedMoments:
     count_variance: Fraction
     threshold: int | None
     minimum: int
-    wholes: tuple[ReleasedMoments, ...] = ()
 
     def rows_by_sum(self, column: int) -> list[int]:
         """Return the rows by descending SUM of a column, ties by the group."""

@@ -1,7 +1,6 @@
 """Numbers of several others: quotients, sums and differences.
 
     COUNT(..) FILTER (WHERE ..) * 100.0 / COUNT(DISTINCT member), SUM(value) / COUNT(*)
-    COUNT(*) / SUM(COUNT(*)) OVER (), 100.0 * SUM(value) / SUM(SUM(value)) OVER ()
     SUM(value) / SUM(other), COUNT(*) FILTER (WHERE ..) / COUNT(*) FILTER (WHERE ..)
     COUNT(*) FILTER (WHERE ..) - COUNT(*) FILTER (WHERE ..), SUM(value) + SUM(other)
 
@@ -14,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from dp_service.parameters.numbers import Form, Plain, Quotient, Share, Total
+from dp_service.parameters.numbers import Form, Plain, Quotient, Total
 from dp_service.queries.asked_numbers import AskedNumber, Part
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.conditions import fraction_of
@@ -30,10 +29,7 @@ _OF_NUMBERS = (
     "sums and differences are of SUM and counts as they are, such as COUNT(*) FILTER (WHERE condition) - COUNT(*) "
     "FILTER (WHERE condition): ask for other numbers, and compute from what comes back"
 )
-_OF_ALL = (
-    "the sum over all rows is accepted as a divisor, as in SUM(value) / SUM(SUM(value)) OVER (): ask for the total "
-    "itself without GROUP BY"
-)
+_OF_ALL = "a sum over all rows of the answer is not accepted: ask for the total without GROUP BY, and divide by that"
 _IN_REACH = Fraction(1, 10**9)
 
 
@@ -65,7 +61,7 @@ def number_of(node: tree.Expression, scope: Scope) -> Form[Part]:
     return aggregate_of(node, scope)
 
 
-def _quotient_of(product: tree.Product, scope: Scope) -> Quotient[Part] | Share[Part]:
+def _quotient_of(product: tree.Product, scope: Scope) -> Quotient[Part]:
     factor = Fraction(1)
     above: list[tree.Expression] = []
     below: list[tree.Expression] = []
@@ -84,9 +80,6 @@ def _quotient_of(product: tree.Product, scope: Scope) -> Quotient[Part] | Share[
     if not _IN_REACH <= factor <= 1 / _IN_REACH:
         refuse(product, "a quotient times a factor beyond 10^-9 to 10^9 is not accepted")
     (divided,), (divisor,) = above, below
-    if isinstance(divisor, tree.OverAll):
-        added_up = _part_of(divisor.number, scope, _OF_TWO)
-        return Share(_part_of(divided, scope, _OF_TWO), added_up, factor)
     return Quotient(_part_of(divided, scope, _OF_TWO), _part_of(divisor, scope, _OF_TWO), factor)
 
 

@@ -14,7 +14,7 @@ from dp_service.releases.kinds.bounded import BoundedCounts, contributions_of
 from dp_service.releases.kinds.gumbel import Gumbel
 from dp_service.releases.kinds.kind import AnyKind
 from dp_service.releases.kinds.laplace import Laplace
-from dp_service.releases.kinds.moments import Moments, SharedCounts
+from dp_service.releases.kinds.moments import Moments
 from dp_service.releases.kinds.parts import IncompleteParametersError
 from dp_service.releases.kinds.quantiles import Quantiles
 from dp_service.releases.kinds.reached import Reached
@@ -65,8 +65,6 @@ def _bounded(parameters: ReleaseParameters, currency: Currency) -> AnyKind:
     stated = contributions_of(parameters)
     if stated.shifted:
         return Relative.of(parameters, currency)
-    if parameters.sums is not None:
-        return _with_totals(SharedCounts.of(parameters, currency))
     return _with_totals(BoundedCounts.of(parameters, currency))
 
 
@@ -74,7 +72,7 @@ def _moments(parameters: ReleaseParameters, currency: Currency) -> AnyKind:
     return _with_totals(Moments.of(parameters, currency))
 
 
-def _with_totals(rows: BoundedCounts | Moments | SharedCounts) -> AnyKind:
+def _with_totals(rows: BoundedCounts | Moments) -> AnyKind:
     stated = rows.parameters.totals
     return rows if stated is None else WithTotals.of(rows, stated)
 

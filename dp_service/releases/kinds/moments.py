@@ -6,23 +6,16 @@ Noise is in the counts and the centred sums alone; every sum and average follows
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dp_service.mechanisms import Currency
 from dp_service.mechanisms.aggregates import BoundMoments, ColumnSums, MomentsOfNames, SumShare
-from dp_service.mechanisms.aggregates.intervals import (
-    ShownRows,
-    count_intervals,
-    released_from,
-    shown_by_count,
-)
+from dp_service.mechanisms.aggregates.intervals import ShownRows, count_intervals, shown_by_count
 from dp_service.mechanisms.aggregates.released import ReleasedMoments
 from dp_service.mechanisms.bounded import BoundGauss, TwoLooks
 from dp_service.mechanisms.histogram import Histogram
@@ -36,189 +29,21 @@ from dp_service.releases.histogram import TypedHistogram
 from dp_service.releases.kinds.added import OF_CONDITIONS, added_in_words
 from dp_service.releases.kinds.bounded import Bounded, bound_of, contributions_of, looks_of
 from dp_service.releases.kinds.cutting import fitting_list
-from dp_service.releases.kinds.kind import Fields, Priced, Value
+from dp_service.releases.kinds.kind import Fields, Value
 from dp_service.releases.kinds.numbers import NumberView, view_of
-from dp_service.releases.kinds.parts import (
-    IncompleteParametersError,
-    counts_of,
-    made,
-    some_intervals,
-)
+from dp_service.releases.kinds.parts import IncompleteParametersError, counts_of, made, some_intervals
 from dp_service.releases.kinds.views import AnsweredAggregate, IntervalKind, ReleaseView
-from dp_service.releases.mechanism_output import MechanismOutput, TotalsOutput
+from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.statements import Statement, elements
 from dp_service.terms import AggregateFunction, Element
 from dp_service.values.bounds import Clamp
 
 Integers = NDArray[np.int64]
-_Mechanism = TypeVar("_Mechanism", bound=Priced)
 
 
 @dataclass(frozen=True, eq=False)
-class Numbered(Bounded[_Mechanism]):
-    """Counts, and numbers beside them that follow from what was released.
-
-    Attributes:
-        of_all: What the total of all elements is released by, where there is one; empty: there is none.
-    """
-
-    of_all: tuple[BoundMoments | BoundGauss, ...] = ()
-
-    @property
-    @abstractmethod
-    def look(self) -> BoundGauss:
-        """The part of the release that is the counts."""
-
-    @abstractmethod
-    def of_rows(self, drawn: MechanismOutput) -> ReleasedMoments:
-        """Return what was released of counts and sums together."""
-
-    def released(self, drawn: MechanismOutput) -> ReleasedMoments:
-        """Return the same, with the total of all elements if there is one."""
-        found, totals = self.of_rows(drawn), drawn.totals
-        if totals is None:
-            return found
-        wholes = tuple(_whole(each, self.sums, totals) for each in self.of_all if totals.counts.size)
-        return replace(found, wholes=wholes)
-
-    @property
-    def sums(self) -> SumsReleased:
-        """What is summed, and what the question shows of it."""
-        return sums_of(self.parameters)
-
-    @property
-    def said(self) -> Fields:
-        """What a message says of it."""
-        return {"bounded": {**super().said["bounded"], "sums": self._sums_said}}
-
-    @property
-    def _sums_said(self) -> Fields:
-        stated = self.sums
-        return {
-            "share": stated.share,
-            "columns": self._columns_said,
-            "aggregates": [
-                {
-                    "title": each.alias or each.name,
-                    "quantum": view.quantum,
-                    "may_be_missing": view.may_be_missing,
-                }
-                for each, view in zip(stated.asked, self._numbers, strict=True)
-            ],
-            "ordered_by": stated.ordered_by,
-            "over_rows": self.parameters.sums_rows,
-        }
-
-    @property
-    def _numbers(self) -> list[NumberView]:
-        """What is shown of each number that the question asks for."""
-        return [view_of(each.form, self.sums.columns) for each in self.sums.asked]
-
-    @property
-    def _columns_said(self) -> list[Fields]:
-        """What a message says of each column that is summed."""
-        return []
-
-    def of_numbers(self) -> Iterator[Statement]:
-        """Yield what the numbers mean, and in the order of which the list is."""
-        yield from dict.fromkeys(each.said for each in self._numbers if each.said is not None)
-        if self.sums.ordered_by is not None:
-            first = self.sums.asked[self.sums.ordered_by]
-            listing = self.parameters.listing
-            direction = "ascending" if listing is not None and listing.smallest_first else "descending"
-            yield Statement(
-                "order.of_sum",
-                f"The list is in {direction} order of {first.name}. Where it is cut, intervals "
-                "are so wide that those of all counts that were released cover together, and so do those of the sums "
-                "and averages of each column.",
-                "" if first.place == THE_COUNT else self.sums.columns[first.place].name,
-            )
-        if (most := self._shown_for_its_sums) is not None:
-            yield Statement(
-                "list.at_most",
-                f"At most {elements(most)} are shown: a result has at most {MAXIMUM_VALUES_SHOWN:,} sums "
-                "and averages.",
-                values=(str(most),),
-            )
-
-    @property
-    def _shown_for_its_sums(self) -> int | None:
-        """How many elements are shown at most for they have so many sums and averages; None: all that are asked for."""
-        domain, most = self.parameters.domain, MAXIMUM_VALUES_SHOWN // len(self.sums.asked)
-        ends_early = self.parameters.k == most and (domain is None or most < len(domain))
-        return most if ends_early else None
-
-    def of_intervals(self, view: ReleaseView, confidence: float) -> Iterator[Statement]:
-        """Yield what the intervals of a list cover, and where averages are missing."""
-        yield from super().of_intervals(view, confidence)
-        missing = len(frozenset().union(*(each.missing for each in view.aggregates)))
-        if missing:
-            yield Statement(
-                "sums.missing",
-                f"{elements(missing)} may have nothing to divide by, as far as the counts say: no average and no "
-                "quotient is shown there.",
-                values=(str(missing),),
-            )
-
-    def shown(self, drawn: MechanismOutput, alpha: Fraction) -> ReleaseView:
-        """Return the first elements, by their counts or by a sum or an average."""
-        release, count = self.released(drawn), self.shown_count(drawn)
-        rows = self._rows(release, count, alpha)
-        aggregates = tuple(each.answered(release, rows, alpha) for each in self._numbers)
-        if self.sums.ordered_by is None:
-            return self.by_count(drawn, self.look, alpha, aggregates)
-        return self._in_order(release, rows, aggregates, alpha)
-
-    def _in_order(
-        self,
-        release: ReleasedMoments,
-        shown: ShownRows,
-        aggregates: tuple[AnsweredAggregate, ...],
-        alpha: Fraction,
-    ) -> ReleaseView:
-        """Return a list in the order of a sum or an average; a public threshold ends no list in bottom."""
-        intervals = some_intervals(count_intervals(release, shown, alpha=alpha))
-        if len(shown.rows) < release.groups.size:
-            # Some elements of the release are left out: all intervals cover together.
-            kind = IntervalKind.SIMULTANEOUS
-        else:
-            kind = IntervalKind.PLAIN if self.look.threshold is None else IntervalKind.GIVEN_SHOWN
-        return ReleaseView(len(shown.rows), intervals, kind, aggregates=aggregates, rows=shown.rows)
-
-    def shown_rows(self, drawn: MechanismOutput, rows: tuple[int, ...], alpha: Fraction) -> ReleaseView:
-        """Return what is shown of some rows; what is a share of all rows stays one."""
-        release = self.released(drawn)
-        listed = ShownRows(rows, (released_from(release),) * len(rows))
-        aggregates = tuple(each.answered(release, listed, alpha) for each in self._numbers)
-        return self.by_count(drawn.of_rows(rows), self.look, alpha, aggregates)
-
-    def order(self, drawn: MechanismOutput, alpha: Fraction) -> tuple[int, ...]:
-        """Return all rows in the order of what the question lists them by."""
-        if self.sums.ordered_by is None:
-            return super().order(drawn, alpha)
-        release = self.released(drawn)
-        return self._rows(release, release.groups.size, alpha).rows
-
-    def ranked_by(self, drawn: MechanismOutput, alpha: Fraction) -> Value:
-        """Return what gives the count of a row, or the sum or average that the question lists them by."""
-        if self.sums.ordered_by is None:
-            return super().ranked_by(drawn, alpha)
-        return self.values(drawn, alpha)[self.sums.ordered_by]
-
-    def values(self, drawn: MechanismOutput, alpha: Fraction) -> tuple[Value, ...]:
-        """Return what gives each sum and average of a row."""
-        release = self.released(drawn)
-        return tuple(each.value(release, alpha) for each in self._numbers)
-
-    def _rows(self, release: ReleasedMoments, most: int, alpha: Fraction) -> ShownRows:
-        if self.sums.ordered_by is None:
-            return shown_by_count(release, most=most)
-        return self._numbers[self.sums.ordered_by].rows(release, most, alpha)
-
-
-@dataclass(frozen=True, eq=False)
-class Moments(Numbered[BoundMoments | MomentsOfNames]):
-    """Counts, and the sums of some columns."""
+class Moments(Bounded[BoundMoments | MomentsOfNames]):
+    """Counts, the sums of some columns, and numbers that follow from both."""
 
     @classmethod
     def of(cls, parameters: ReleaseParameters, currency: Currency) -> Moments:
@@ -325,57 +150,134 @@ class Moments(Numbered[BoundMoments | MomentsOfNames]):
             )
         yield from self.of_numbers()
 
-    def of_rows(self, drawn: MechanismOutput) -> ReleasedMoments:
+    def released(self, drawn: MechanismOutput) -> ReleasedMoments:
         """Return what was released of counts and sums together."""
         columns = with_own_counts(self.sums, drawn.sums)
         found = self.moments.released(drawn.selection.indices, counts_of(drawn), columns)
         # A list that ends sooner has a higher threshold than its mechanism.
         return replace(found, threshold=drawn.selection.bottom)
 
-
-@dataclass(frozen=True, eq=False)
-class SharedCounts(Numbered[BoundGauss]):
-    """Counts, and what part of all of them each is: over a known domain the very release of the counts alone."""
-
-    @classmethod
-    def of(cls, parameters: ReleaseParameters, currency: Currency) -> SharedCounts:
-        """Return the kind with its mechanism."""
-        stated = contributions_of(parameters)
-        bound = bound_of(stated, parameters.tau)
-        return cls(parameters, made(BoundGauss, currency, Fraction(stated.units), bound, stated.min_count))
+    @property
+    def sums(self) -> SumsReleased:
+        """What is summed, and what the question shows of it."""
+        return sums_of(self.parameters)
 
     @property
-    def look(self) -> BoundGauss:
-        """The look at the counts."""
-        return self.mechanism
+    def said(self) -> Fields:
+        """What a message says of it."""
+        return {"bounded": {**super().said["bounded"], "sums": self._sums_said}}
 
-    def draw(
-        self, rows: TypedHistogram, known: tuple[Element, ...] | None, noise: KeyedNoise
-    ) -> MechanismOutput:
-        """Draw noise for all counts, as where they are asked for alone."""
-        drawn = MechanismOutput(self.mechanism.run(Histogram.from_element_order(rows.counts), noise))
-        return drawn if known is not None else fitting_list(rows.elements, drawn)
+    @property
+    def _sums_said(self) -> Fields:
+        stated = self.sums
+        return {
+            "share": stated.share,
+            "columns": self._columns_said,
+            "aggregates": [
+                {
+                    "title": each.alias or each.name,
+                    "quantum": view.quantum,
+                    "may_be_missing": view.may_be_missing,
+                }
+                for each, view in zip(stated.asked, self._numbers, strict=True)
+            ],
+            "ordered_by": stated.ordered_by,
+            "over_rows": self.parameters.sums_rows,
+        }
 
-    def meaning(self, columns: Sequence[str], confidence: float) -> Iterator[Statement]:
-        """Yield what bounding means, and what shares are of."""
-        yield from super().meaning(columns, confidence)
-        yield from self.of_numbers()
+    @property
+    def _numbers(self) -> list[NumberView]:
+        """What is shown of each number that the question asks for."""
+        return [view_of(each.form, self.sums.columns) for each in self.sums.asked]
 
-    def of_rows(self, drawn: MechanismOutput) -> ReleasedMoments:
-        """Return the counts, without a column."""
-        return _counts(self.look, drawn.selection.indices, counts_of(drawn), drawn.selection.bottom)
+    def of_numbers(self) -> Iterator[Statement]:
+        """Yield what the numbers mean, and in the order of which the list is."""
+        yield from dict.fromkeys(each.said for each in self._numbers if each.said is not None)
+        if self.sums.ordered_by is not None:
+            first = self.sums.asked[self.sums.ordered_by]
+            listing = self.parameters.listing
+            direction = "ascending" if listing is not None and listing.smallest_first else "descending"
+            yield Statement(
+                "order.of_sum",
+                f"The list is in {direction} order of {first.name}. Where it is cut, intervals "
+                "are so wide that those of all counts that were released cover together, and so do those of the sums "
+                "and averages of each column.",
+                "" if first.place == THE_COUNT else self.sums.columns[first.place].name,
+            )
+        if (most := self._shown_for_its_sums) is not None:
+            yield Statement(
+                "list.at_most",
+                f"At most {elements(most)} are shown: a result has at most {MAXIMUM_VALUES_SHOWN:,} sums "
+                "and averages.",
+                values=(str(most),),
+            )
 
+    @property
+    def _shown_for_its_sums(self) -> int | None:
+        """How many elements are shown at most for they have so many sums and averages; None: all that are asked for."""
+        domain, most = self.parameters.domain, MAXIMUM_VALUES_SHOWN // len(self.sums.asked)
+        ends_early = self.parameters.k == most and (domain is None or most < len(domain))
+        return most if ends_early else None
 
-def _counts(look: BoundGauss, groups: Integers, counts: Integers, threshold: int | None) -> ReleasedMoments:
-    return ReleasedMoments(groups, counts, (), look.variance, threshold, look.min_count or 0)
+    def of_intervals(self, view: ReleaseView, confidence: float) -> Iterator[Statement]:
+        """Yield what the intervals of a list cover, and where averages are missing."""
+        yield from super().of_intervals(view, confidence)
+        missing = len(frozenset().union(*(each.missing for each in view.aggregates)))
+        if missing:
+            yield Statement(
+                "sums.missing",
+                f"{elements(missing)} may have nothing to divide by, as far as the counts say: no average and no "
+                "quotient is shown there.",
+                values=(str(missing),),
+            )
 
+    def shown(self, drawn: MechanismOutput, alpha: Fraction) -> ReleaseView:
+        """Return the first elements, by their counts or by a sum or an average."""
+        release, count = self.released(drawn), self.shown_count(drawn)
+        rows = self._rows(release, count, alpha)
+        aggregates = tuple(each.answered(release, rows, alpha) for each in self._numbers)
+        if self.sums.ordered_by is None:
+            return self.by_count(drawn, self.look, alpha, aggregates)
+        return self._in_order(release, rows, aggregates, alpha)
 
-def _whole(mechanism: BoundMoments | BoundGauss, sums: SumsReleased, totals: TotalsOutput) -> ReleasedMoments:
-    """Return the one total of a release as a row."""
-    groups = np.zeros(1, dtype=np.int64)
-    if isinstance(mechanism, BoundGauss):
-        return _counts(mechanism, groups, totals.counts, None)
-    return mechanism.released(groups, totals.counts, with_own_counts(sums, totals.sums))
+    def _in_order(
+        self,
+        release: ReleasedMoments,
+        shown: ShownRows,
+        aggregates: tuple[AnsweredAggregate, ...],
+        alpha: Fraction,
+    ) -> ReleaseView:
+        """Return a list in the order of a sum or an average; a public threshold ends no list in bottom."""
+        intervals = some_intervals(count_intervals(release, shown, alpha=alpha))
+        if len(shown.rows) < release.groups.size:
+            # Some elements of the release are left out: all intervals cover together.
+            kind = IntervalKind.SIMULTANEOUS
+        else:
+            kind = IntervalKind.PLAIN if self.look.threshold is None else IntervalKind.GIVEN_SHOWN
+        return ReleaseView(len(shown.rows), intervals, kind, aggregates=aggregates, rows=shown.rows)
+
+    def order(self, drawn: MechanismOutput, alpha: Fraction) -> tuple[int, ...]:
+        """Return all rows in the order of what the question lists them by."""
+        if self.sums.ordered_by is None:
+            return super().order(drawn, alpha)
+        release = self.released(drawn)
+        return self._rows(release, release.groups.size, alpha).rows
+
+    def ranked_by(self, drawn: MechanismOutput, alpha: Fraction) -> Value:
+        """Return what gives the count of a row, or the sum or average that the question lists them by."""
+        if self.sums.ordered_by is None:
+            return super().ranked_by(drawn, alpha)
+        return self.values(drawn, alpha)[self.sums.ordered_by]
+
+    def values(self, drawn: MechanismOutput, alpha: Fraction) -> tuple[Value, ...]:
+        """Return what gives each sum and average of a row."""
+        release = self.released(drawn)
+        return tuple(each.value(release, alpha) for each in self._numbers)
+
+    def _rows(self, release: ReleasedMoments, most: int, alpha: Fraction) -> ShownRows:
+        if self.sums.ordered_by is None:
+            return shown_by_count(release, most=most)
+        return self._numbers[self.sums.ordered_by].rows(release, most, alpha)
 
 
 def sum_deviation(moments: BoundMoments, place: int, column: SummedValue) -> float:

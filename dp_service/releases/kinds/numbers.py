@@ -32,9 +32,8 @@ from dp_service.mechanisms.aggregates.intervals import (
     sum_intervals,
 )
 from dp_service.mechanisms.aggregates.released import ReleasedMoments
-from dp_service.mechanisms.aggregates.shares import Shares
 from dp_service.parameters.aggregates import SummedValue
-from dp_service.parameters.numbers import THE_COUNT, Average, Form, Plain, Share, Spread, Total
+from dp_service.parameters.numbers import THE_COUNT, Average, Form, Plain, Spread, Total
 from dp_service.releases.kinds.kind import Value
 from dp_service.releases.kinds.spreads import OfSpread, rows_by_value
 from dp_service.releases.kinds.views import Answer, AnsweredAggregate, ShownAverages, ShownSums
@@ -81,10 +80,6 @@ def view_of(form: Form[int], columns: Sequence[SummedValue]) -> NumberView:
     quanta = {THE_COUNT: Fraction(1), **{place: column.quantum for place, column in enumerate(columns)}}
     if isinstance(form, Total):
         return _OfTotal.of(form, [quanta[each] for each in form.terms])
-    if isinstance(form, Share):
-        step = quanta[form.divided] * form.factor / quanta[form.added_up]
-        divided, added = (Weighted(_column(each), Fraction(1)) for each in (form.divided, form.added_up))
-        return _OfShare(divided, added, step)
     if form.below == THE_COUNT:
         return _OfQuotient(form.above, quanta[form.above] * form.factor)
     factor = form.factor / quanta[form.below]
@@ -188,50 +183,6 @@ class _OfTwo:
         )
         step = self.quantum * self.factor
         return ShownAverages(tuple(_in_units(*each, step) for each in zip(values, found, strict=True)))
-
-
-@dataclass(frozen=True)
-class _OfShare:
-    """A part of what all elements add up to, whichever of them are shown."""
-
-    said: ClassVar[Statement | None] = Statement(
-        "sums.shares",
-        "A share is of the sum over all elements, whether or not they are shown: a member is in it as often as in the "
-        "numbers of elements, once for each in which it counts. Its interval is that of the quotient, with the noise "
-        "of both. Where the sum may be 0 or less, no share is shown. Where all elements are known and the list is cut, "
-        "intervals of all shares cover together.",
-    )
-    may_be_missing: ClassVar[bool] = True
-    divided: Weighted
-    added_up: Weighted
-    quantum: Fraction
-
-    def value(self, release: ReleasedMoments, alpha: Fraction) -> Value:
-        if not release.groups.size:
-            # Beside no row no total is released. That nothing is shown must be an answer as any other.
-            return lambda row: None
-        shares = Shares(release, self.divided, self.added_up)
-        of_all = shares.doubled_sum
-        if of_all < shares.least_sum(alpha):
-            return lambda row: None
-        return lambda row: shares.value(row, of_all) * self.quantum
-
-    def rows(self, release: ReleasedMoments, most: int, alpha: Fraction) -> ShownRows:
-        return rows_by_value(self.value, release, most, alpha)
-
-    def answered(self, release: ReleasedMoments, shown: ShownRows, alpha: Fraction) -> AnsweredAggregate:
-        if not shown.rows:
-            return ShownAverages(())
-        shares = Shares(release, self.divided, self.added_up)
-        found = shares.intervals(shown, alpha)
-        of_all = shares.doubled_sum
-        values = (
-            None if each is None else shares.value(row, of_all)
-            for row, each in zip(shown.rows, found, strict=True)
-        )
-        return ShownAverages(
-            tuple(_in_units(*each, self.quantum) for each in zip(values, found, strict=True))
-        )
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from dp_service.mechanisms.aggregates.released import ReleasedMoments
 from dp_service.mechanisms.intervals import CountIntervals, gaussian_noise_interval
 from dp_service.mechanisms.selection import selection_thresholds
 from dp_service.releases.kinds.bounded import BoundedCounts, look_intervals
-from dp_service.releases.kinds.moments import Moments, SharedCounts, with_own_counts
+from dp_service.releases.kinds.moments import Moments, with_own_counts
 from dp_service.releases.kinds.numbers import sums_shown
 from dp_service.releases.kinds.parts import IncompleteParametersError, counts_of
 from dp_service.releases.kinds.views import ShownCount, ShownSums
@@ -71,7 +71,7 @@ class ShownParts:
 
 
 def shown_counts(
-    of_rows: BoundedCounts | Moments | SharedCounts,
+    of_rows: BoundedCounts | Moments,
     mechanism: DrillDown,
     drawn: MechanismOutput,
     parts: ShownParts,
@@ -102,7 +102,7 @@ def shown_counts(
 
 
 def shown_sums(
-    of_rows: BoundedCounts | Moments | SharedCounts,
+    of_rows: BoundedCounts | Moments,
     mechanism: DrillDown,
     drawn: MechanismOutput,
     parts: ShownParts,

@@ -24,7 +24,7 @@ from dp_service.releases.histogram import HistogramError, TypedHistogram
 from dp_service.releases.kinds.bounded import BoundedCounts
 from dp_service.releases.kinds.cutting import MAX_TOTALS, fitting_totals
 from dp_service.releases.kinds.kind import Fields, Kind, Value
-from dp_service.releases.kinds.moments import Moments, SharedCounts, column_sums, sum_deviation
+from dp_service.releases.kinds.moments import Moments, column_sums, sum_deviation
 from dp_service.releases.kinds.parts import IncompleteParametersError, made
 from dp_service.releases.kinds.total_intervals import ShownParts, shown_counts, shown_sums, totals_of
 from dp_service.releases.kinds.views import ExpectedAccuracy, ReleaseView, ShownTotals
@@ -44,10 +44,10 @@ class WithTotals(Kind[DrillDown]):
         rows: What is released but for the totals, with its part of the units.
     """
 
-    rows: BoundedCounts | Moments | SharedCounts
+    rows: BoundedCounts | Moments
 
     @classmethod
-    def of(cls, of_rows: BoundedCounts | Moments | SharedCounts, stated: TotalsReleased) -> WithTotals:
+    def of(cls, of_rows: BoundedCounts | Moments, stated: TotalsReleased) -> WithTotals:
         """Return the kind with its mechanism: rows and totals have each their part of the units of `of_rows`."""
         whole = of_rows.mechanism
         if not isinstance(whole, BoundGauss | BoundMoments):
@@ -61,12 +61,10 @@ class WithTotals(Kind[DrillDown]):
         part = replace(whole, units=whole.units * (1 - stated.share))
         mechanism = made(DrillDown, part, of_totals, stated.one_value)
         # Of the one that is kept, variances are known already.
-        rows, of_all = mechanism.rows, (mechanism.totals,) if stated.of_all else ()
-        of_part: BoundedCounts | Moments | SharedCounts
+        rows = mechanism.rows
+        of_part: BoundedCounts | Moments
         if isinstance(rows, BoundMoments):
-            of_part = Moments(of_rows.parameters, rows, of_all)
-        elif isinstance(of_rows, SharedCounts):
-            of_part = SharedCounts(of_rows.parameters, rows, of_all)
+            of_part = Moments(of_rows.parameters, rows)
         else:
             of_part = BoundedCounts(of_rows.parameters, rows)
         return cls(of_rows.parameters, mechanism, of_part)
@@ -87,8 +85,6 @@ class WithTotals(Kind[DrillDown]):
     def said(self) -> Fields:
         """What a message says of it: of the rows, and of the totals beside them."""
         rows = self.rows.said["bounded"]
-        if self.totals.of_all:
-            return self.rows.said
         return {"bounded": {**rows, "one_look": {**rows["one_look"], "totals": self._totals_said}}}
 
     @property
@@ -137,7 +133,7 @@ class WithTotals(Kind[DrillDown]):
     ) -> MechanismOutput:
         """Draw elements and totals, each with noise of their own."""
         drawn = self.rows.draw(rows, known, noise)
-        if self.parameters.domain is None and not self.totals.of_all:
+        if self.parameters.domain is None:
             drawn = fitting_totals([element[self.totals.place] for element in rows.elements], drawn)
         totals = self.draw_totals(rows, drawn.selection.indices, noise.apart("totals"))
         return replace(drawn, totals=totals)
@@ -150,7 +146,7 @@ class WithTotals(Kind[DrillDown]):
             released: The rows that are released, in the order of the release.
             noise: Noise that no row has.
         """
-        of_rows = ["" if self.totals.of_all else element[self.totals.place] for element in rows.elements]
+        of_rows = [element[self.totals.place] for element in rows.elements]
         values = sorted(set(of_rows))
         places = {value: place for place, value in enumerate(values)}
         row_places = [places[value] for value in of_rows]
@@ -182,8 +178,6 @@ class WithTotals(Kind[DrillDown]):
     def shown(self, drawn: MechanismOutput, alpha: Fraction) -> ReleaseView:
         """Return the first elements, the totals of a known domain or of these, and what they leave of each."""
         view = self.rows.shown(drawn, alpha)
-        if self.totals.of_all:
-            return view
         return replace(view, totals=self._shown_totals(drawn, view.count, alpha))
 
     def shown_rows(self, drawn: MechanismOutput, rows: tuple[int, ...], alpha: Fraction) -> ReleaseView:
@@ -199,16 +193,6 @@ class WithTotals(Kind[DrillDown]):
         """Yield what the rows mean, what totals there are, and how noisy these are."""
         yield from self.rows.meaning(columns, confidence)
         stated = self.totals
-        if stated.of_all:
-            deviation = f"{math.sqrt(self.mechanism.total_variance):.6f}"
-            yield Statement(
-                "totals.all",
-                f"Shares are of a total over all elements, those that are not shown among them. It takes "
-                f"{stated.share} of all units, with noise of its own, of standard deviation {deviation} in its count.",
-                values=(str(stated.share), deviation),
-            )
-            yield self._of_numbers(" and ".join(columns))
-            return
         of, over = (columns[place] for place in (stated.place, 1 - stated.place))
         is_known = self.parameters.domain is not None
         which = "of every value" if is_known else "of the values that an element of the list has"
@@ -248,7 +232,7 @@ class WithTotals(Kind[DrillDown]):
     def method(self) -> Iterator[Statement]:
         """Yield how the rows are made."""
         yield from self.rows.method()
-        if self.parameters.domain is None and not self.totals.of_all:
+        if self.parameters.domain is None:
             yield Statement(
                 "method.totals",
                 f"A list ends before its elements have more than {MAX_TOTALS:,} totals, or very long ones.",

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from fractions import Fraction
-from typing import Any
 
 import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dp_service.parameters.numbers import Share
-from dp_service.queries.asked_numbers import AskedNumber, Measure, Part, sum_of
+from dp_service.queries.asked_numbers import Measure, sum_of
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.render import member_bounds, render
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.histogram import TypedHistogram, checked_histogram
-from dp_service.terms import AggregateFunction
 from dp_service.values.bounds import Clamp
 from tests.campaigns.sensitivity.totals import relative_loss, true_totals
 from tests.support.examples import examples
@@ -34,7 +30,7 @@ tables:
   t:
     member: member
     contributions:
-      {{bound: in_query, typical: {typical}, units: 10, min_count: {min_count},
+      {{bound: in_query, delta_0: {delta_0}, units: 10, min_count: {min_count},
         sums: {{max_members: 1000, max_rows: 100000}}, totals: {{share: {share}{one_value}}}}}
     measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
     columns:
@@ -69,33 +65,11 @@ def asked(
 ) -> Resolution:
     """Return a question for totals under a policy."""
     text = POLICY.format(
-        **{"typical": 2, "min_count": 1, "share": "1/4", "one_value": "", "known": "", "nulls": "", **stated}
+        **{"delta_0": 2, "min_count": 1, "share": "1/4", "one_value": "", "known": "", "nulls": "", **stated}
     )
     sums = (sum_of("paid"),) if summed else ()
     query = HistogramQuery("t", ("a", "b"), measure, aggregates=sums, totals_by=totals_by)
     return resolve(query, parse_policy(text), now=1_700_000_000)
-
-
-def asked_for_shares(*, measure: Measure, summed: bool, **stated: object) -> Resolution:
-    """Return a question for shares of the total over all elements, under the same policy."""
-    policy = parse_policy(
-        POLICY.format(
-            **{
-                "typical": 2,
-                "min_count": 1,
-                "share": "1/4",
-                "one_value": "",
-                "known": "",
-                "nulls": "",
-                **stated,
-            }
-        )
-    )
-    of_members = measure is Measure.DISTINCT_MEMBERS
-    count = Part(AggregateFunction.MEMBERS if of_members else AggregateFunction.ROWS)
-    part = Part(AggregateFunction.SUM, "paid") if summed else count
-    share = AskedNumber(Share(part, part, Fraction(1)))
-    return resolve(HistogramQuery("t", ("a", "b"), measure, aggregates=(share,)), policy, now=1_700_000_000)
 
 
 def answered(
@@ -147,7 +121,7 @@ def worst(connection: duckdb.DuckDBPyConnection, resolution: Resolution, rows: S
     totals_by=st.sampled_from("ab"),
     measure=st.sampled_from(Measure),
     summed=st.booleans(),
-    typical=st.integers(1, 4),
+    delta_0=st.integers(1, 4),
     min_count=st.integers(1, 4),
     share=st.sampled_from(["1/4", "1/2", "0.9"]),
     known=st.sampled_from(["", KNOWN]),
@@ -178,28 +152,6 @@ def test_a_member_moves_totals_within_the_price(
     assert worst(connection, resolution, rows) <= 1
 
 
-@pytest.mark.slow
-@settings(max_examples=examples(50), deadline=None)
-@given(
-    rows=ROWS,
-    measure=st.sampled_from(Measure),
-    summed=st.booleans(),
-    typical=st.integers(1, 4),
-    min_count=st.integers(1, 4),
-    share=st.sampled_from(["1/4", "0.9"]),
-    has_one=st.booleans(),
-)
-def test_a_member_moves_the_total_of_all_within_the_price(
-    connection: duckdb.DuckDBPyConnection, *, rows: Sequence[Row], has_one: bool, **stated: Any
-) -> None:
-    """That shares are of, over all elements, also where a member has one value of each column."""
-    if has_one:
-        first = {row[0]: row for row in reversed(rows)}
-        rows = [(member, first[member][1], first[member][2], paid) for member, _, _, paid in rows]
-    one_value = ", one_value: [a, b]" if has_one else ""
-    assert worst(connection, asked_for_shares(one_value=one_value, **stated), rows) <= 1
-
-
 # Ada is in two elements of one total, and brings both over the smallest count that is considered.
 CROWD: list[Row] = [(f"m{i}", "u", b, 4) for i in range(3) for b in "vw"]
 ADA: list[Row] = [("ada", "u", "v", 4), ("ada", "u", "v", 4), ("ada", "u", "w", 4), ("ada", "u", "w", 4)]
@@ -217,20 +169,6 @@ def test_totals_of_what_passes_a_threshold_are_found(
     resolution = asked(summed=False, min_count=4)
     monkeypatch.setattr(member_bounds, "min_count_of", lambda _: 4)
     assert worst(connection, resolution, [*CROWD, *ADA]) > 1
-
-
-@pytest.mark.parametrize("one_value", [", one_value: [a]", ", one_value: [b]"])
-def test_the_total_of_all_counts_contributions_unless_a_member_has_one_value_of_every_column(
-    connection: duckdb.DuckDBPyConnection, one_value: str
-) -> None:
-    """Priced as if one column sufficed, ada would move it by twice as much."""
-    resolution = asked_for_shares(measure=Measure.EVENTS, summed=False, one_value=one_value)
-    assert worst(connection, resolution, [*CROWD, *ADA]) == 1
-    stated = resolution.parameters.totals
-    assert stated is not None
-    assert not stated.one_value
-    cheap = replace(resolution.parameters, totals=replace(stated, one_value=True))
-    assert worst(connection, replace(resolution, parameters=cheap), [*CROWD, *ADA]) == 2
 
 
 def test_totals_that_are_priced_as_rows_are_found(connection: duckdb.DuckDBPyConnection) -> None:

@@ -62,13 +62,6 @@ COMPARED = {
     "rest": f"COUNT(DISTINCT m) - {MET}",
     "mixed": f"SUM(amount) FILTER (WHERE n > 3) + {MET} - COUNT(DISTINCT m)",
 }
-# Of the sum over all elements, whichever are shown.
-OF_ALL = "/ SUM(COUNT(DISTINCT m)) OVER ()"
-SHARES = {
-    "share": f"COUNT(DISTINCT m) {OF_ALL}",
-    "share of sum": "100.0 * SUM(amount) / SUM(SUM(amount)) OVER ()",
-    "of all": f"{MET} {OF_ALL}",
-}
 ENDS = {
     "all": "",
     "cut by a number": " ORDER BY 3 DESC LIMIT 4",
@@ -85,8 +78,6 @@ def met(count: int) -> int:
 def truth(name: str, count: int, counts: list[int]) -> float | None:
     """Return a number of an element with so many members before noise; None: it would be divided by 0."""
     some = met(count)
-    if name in SHARES:
-        return {"share": count, "share of sum": 100 * count, "of all": some}[name] / sum(counts)
     if name in ("price", "rate", "members per row"):
         divided = {"price": 4 * some, "rate": 100 * some, "members per row": count / 2}[name]
         return divided / some if some else None
@@ -157,60 +148,6 @@ def test_intervals_of_numbers_cover_them(
         assert missed[name] <= number * level + 5 * math.sqrt(number * level * (1 - level)), name
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("releases", RELEASES)
-@pytest.mark.parametrize("known", [True, False])
-@pytest.mark.parametrize(("data", "end"), [("many tiny", "cut"), *(("few large", each) for each in ENDS)])
-def test_intervals_of_shares_cover_them(data: str, end: str, known: bool, releases: int) -> None:
-    """Of a list that is cut or filtered together, so each of them far oftener; of unknown domains by a total."""
-    tried, missed = Counter[str](), Counter[str]()
-    for name, misses_it in misses(SHARES, DATA[data], releases, known=known, end=ENDS[end]):
-        tried[name] += 1
-        missed[name] += misses_it
-    level = 1 - CONFIDENCE
-    assert tried
-    for name, number in tried.items():
-        # The elements of one release have the noise of their sum in common.
-        assert missed[name] <= number * level + 5 * math.sqrt(25 * number * level * (1 - level)), name
-
-
-@pytest.mark.parametrize("end", ENDS)
-def test_no_share_depends_on_which_elements_are_shown(end: str) -> None:
-    """The sum is over all elements of the domain, and the release is that of the counts alone."""
-    policy = parse_policy(POLICY.format(domain=", domain: [n00, n01, n02, n03, n04, n05]"))
-    counts, found = DATA["few large"], {}
-    for asked in ("", end):
-        sql = f"SELECT item, COUNT(DISTINCT m), {SHARES['share']} FROM t GROUP BY item"  # noqa: S608
-        resolution = resolve(parse_sql(sql + ENDS.get(asked, ""), policy), policy, now=0)
-        plan = plan_for(resolution, "v", KEY, IssueContext(0, bytes(32)))
-        answer = release(plan, histogram_of(plan, resolution, counts), KEY, confidence=CONFIDENCE)
-        (shares,) = answer.shown.aggregates
-        values = (each.value for each in shares.answers if each is not None)
-        found[asked] = dict(zip(answer.elements, values, strict=True))
-    assert found[end].items() <= found[""].items()
-    assert sum(found[""].values()) == 1
-    assert len(found[end]) == {"all": 6, "cut by a number": 4, "cut": 3, "filtered": 5}[end]
-
-
-@pytest.mark.parametrize("number", SHARES)
-def test_shares_over_an_unknown_domain_are_of_a_total_with_noise_of_its_own(number: str) -> None:
-    """For the price of the list alone; elements that do not pass the threshold are in it."""
-    policy = parse_policy(POLICY.format(domain=""))
-    sql = f"SELECT item, COUNT(DISTINCT m), {SHARES[number]} FROM t GROUP BY item ORDER BY 2 DESC LIMIT 3"  # noqa: S608
-    resolution = resolve(parse_sql(sql, policy), policy, now=0)
-    cost = kind_of(resolution.parameters).mechanism.worst_case_cost()
-    assert (cost.information, cost.calls) == (20, 1)
-    plan = plan_for(resolution, "v", KEY, IssueContext(0, bytes(32)))
-    counts = [900, 500, 480, *[1] * 120]
-    answer = release(plan, histogram_of(plan, resolution, counts), KEY, confidence=CONFIDENCE)
-    shares = {"share": 900 / 2000, "share of sum": 100 * 3600 / 8000, "of all": 600 / 2000}
-    (found,) = answer.shown.aggregates
-    assert answer.shown.totals is None
-    assert found.answers[0] is not None
-    assert float(found.answers[0].value) == pytest.approx(shares[number], rel=0.05)
-    assert "totals.all" in {each.code for each in kind_of(plan.parameters).meaning(("item",), CONFIDENCE)}
-
-
 @pytest.mark.parametrize("counts", [[], [1], [4], [30], [0, 0], [40, 2, 1]])
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("end", ENDS)
@@ -220,7 +157,7 @@ def test_no_release_is_an_error_whatever_its_noise(counts: list[int], known: boo
         return
     names = ", ".join(f"n{place:02}" for place in range(len(counts)))
     policy = parse_policy(POLICY.format(domain=f", domain: [{names}]" if known else ""))
-    for number in (*NUMBERS.values(), *COMPARED.values(), *SHARES.values()):
+    for number in (*NUMBERS.values(), *COMPARED.values()):
         sql = f"SELECT item, COUNT(DISTINCT m), {number} FROM t GROUP BY item{ENDS[end]}"  # noqa: S608
         resolution = resolve(parse_sql(sql, policy), policy, now=0)
         for version in range(6):
