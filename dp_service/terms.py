@@ -109,14 +109,6 @@ class GridScale(StrEnum):
     DATES = "dates"
 
 
-class TotalOf(StrEnum):
-    """What totals count: rows, members, or members' contributions, of which a member may have several in a total."""
-
-    ROWS = "rows"
-    MEMBERS = "members"
-    CONTRIBUTIONS = "contributions"
-
-
 @dataclass(frozen=True)
 class GridSpec:
     """How a public grid is made (`dp_service.values.cells`): from and to which step of the quantum, of how many cells.

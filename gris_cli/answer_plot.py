@@ -47,7 +47,7 @@ def require_counts(parameters: Parameters) -> None:
 
 
 def draw_answer(result: PrivateResult, path: Path) -> None:
-    """Draw an answer and write the plot: its elements, and below them its totals, if it has any.
+    """Draw an answer and write the plot.
 
     Raises:
         InvalidQuestion: The answer has no counts.
@@ -56,13 +56,10 @@ def draw_answer(result: PrivateResult, path: Path) -> None:
     import matplotlib
     from matplotlib.figure import Figure
 
-    heights = _heights(result)
     # Neither the date nor a random salt: the same answer gives the same file.
     with matplotlib.rc_context({"svg.hashsalt": "gris", "font.size": 9}):
-        figure = Figure(figsize=(_WIDTH, sum(heights)), layout="constrained")
-        panels = figure.subplots(len(heights), squeeze=False, height_ratios=heights)[:, 0]
-        for totals, axes in enumerate(panels):
-            result.plot(totals=bool(totals), axes=axes)
+        figure = Figure(figsize=(_WIDTH, _height(result)), layout="constrained")
+        result.plot(axes=figure.subplots())
         metadata = {"Date": None} if path.suffix == ".svg" else {}
         try:
             figure.savefig(path, dpi=150, metadata=metadata)
@@ -70,12 +67,9 @@ def draw_answer(result: PrivateResult, path: Path) -> None:
             raise typer.BadParameter(f"--plot: {path}: {error.strerror}") from None
 
 
-def _heights(result: PrivateResult) -> list[float]:
-    """Return how high the plot of the elements is, and below it that of totals, in inches."""
-    from pinot_connector.notebooks.plots import MAX_BARS, MAX_TOTALS, is_series
+def _height(result: PrivateResult) -> float:
+    """Return how high the plot is, in inches."""
+    from pinot_connector.notebooks.plots import MAX_BARS, is_series
 
     bars = 0 if is_series(result) else min(len(result.rows), MAX_BARS)
-    elements = max(_HEIGHT, bars * _BAR)
-    if not result.totals:
-        return [elements]
-    return [elements, max(_HEIGHT / 2, 2 * min(len(result.totals), MAX_TOTALS) * _BAR)]
+    return max(_HEIGHT, bars * _BAR)

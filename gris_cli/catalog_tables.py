@@ -95,7 +95,7 @@ def _format_contributions(contributions: CatalogContributions) -> str:
     )
     return (
         f"{_bounded(contributions)}; a question costs {_price(contributions)}, and looks at elements that "
-        f"count at least {contributions.min_count}{looks}{shift}{_format_totals(contributions)}"
+        f"count at least {contributions.min_count}{looks}{shift}"
     )
 
 
@@ -103,19 +103,6 @@ def _price(contributions: CatalogContributions) -> str:
     least, most = contributions.least_units, contributions.most_units
     stated = f"{contributions.units} information"
     return stated if least == most else f"{stated}, or {least} to {most} if it says how exact it has to be"
-
-
-def _format_totals(contributions: CatalogContributions) -> str:
-    if contributions.totals_share is None:
-        return ""
-    members = (
-        f"; they count members where they add up over {', '.join(contributions.one_value)}"
-        if contributions.one_value
-        else ""
-    )
-    return (
-        f"; totals beside two columns take {formats.exact(contributions.totals_share)} of the units{members}"
-    )
 
 
 def _format_value(value: CatalogValue) -> str:

@@ -18,7 +18,6 @@ from gris_cli.budget_formatting import (
 from gris_cli.failures import Failure
 from gris_cli.formatting import format_total
 from gris_cli.terminal import grid, print_json, printable, say, say_all, show
-from gris_cli.totals_table import totals_table
 from pinot_connector import formats
 from pinot_connector.budgets import Level, balance_of
 from pinot_connector.catalog import BlocksEntry
@@ -53,10 +52,6 @@ def print_result(result: PrivateResult, more: int | None, *, as_json: bool) -> N
     show(_table(result))
     if len(result.rows) > MAX_ROWS:
         say("", f"the first {MAX_ROWS} of {_elements(result)}; --json has all of these")
-    if (totals := totals_table(result, MAX_ROWS)) is not None:
-        show(totals)
-        if (number := len(result.totals or ())) > MAX_ROWS:
-            say("", f"the first {MAX_ROWS} of {number} totals; --json has all of them")
     say("total", format_total(result))
     _say_statements(result.statements)
     say("cost", f"{formats.cost(result.cost)}; charged now: {formats.cost(result.charged)}")

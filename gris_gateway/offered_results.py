@@ -105,6 +105,6 @@ def without_numbers(past: app_pb2.PastRelease) -> app_pb2.PastRelease:
     named.question.CopyFrom(past.question)
     named.result.shown.CopyFrom(past.result.shown)
     # The price may be one of each element.
-    for field in ("element_count", "ended_in_bottom", "bottom", "cost", "total", "totals", "statements"):
+    for field in ("element_count", "ended_in_bottom", "bottom", "cost", "total", "statements"):
         named.result.shown.ClearField(field)
     return named

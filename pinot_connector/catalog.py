@@ -158,8 +158,7 @@ class CatalogContributions:
     many. A question costs `units` information units, and one that says how exact it has to be `least_units` to
     `most_units`. `min_count` is the smallest count that is considered over an unknown domain. `names` is the first of
     two looks, None if there is one. `may_shift`: questions by small known domains can be answered relative to their
-    total. `totals_share` is which part of its units totals take of a question that asks for them, None where there are
-    none. `one_value` are then the columns of which a member has one value.
+    total.
     """
 
     bounded_by: BoundedBy
@@ -171,8 +170,6 @@ class CatalogContributions:
     min_count: int
     names: CatalogNames | None = None
     may_shift: bool = field(default=False, metadata=called("shift"))
-    totals_share: Fraction | None = None
-    one_value: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,6 @@ class ClientBase(ABC, Generic[Answered]):
         numbers: Sequence[str] = (),
         order_by: str | None = None,
         having: str | Sequence[str] = (),
-        totals_by: str | None = None,
         max_error: MaxError = None,
         max_cost: int | None = None,
     ) -> Answered:
@@ -109,8 +108,6 @@ class ClientBase(ABC, Generic[Answered]):
                 order. None: it is in the order of its counts.
             having: conditions on what is released, such as `"count >= 100"` or `"sum:amount < 2500.50"`: elements that
                 do not meet all of them are not shown, before the `k` largest are. They cost nothing.
-            totals_by: one of two columns of `by`: totals over the other one are in `PrivateResult.totals`, each with
-                what the rows leave of it. They take a part of the units, at the same price.
             max_error: how far a count may be off on average by noise, or as a part of the smallest one, as `"10%"`: the
                 price is the lowest of the policy's with which that is expected. In SQL, `OPTION(max_error=16)`.
             max_cost: the most information units that the question may cost; see `ask`.
@@ -147,7 +144,6 @@ class ClientBase(ABC, Generic[Answered]):
                 numbers=numbers,
                 order_by=order_by,
                 having=having,
-                totals_by=totals_by,
                 max_error=max_error,
             ),
             max_cost=max_cost,
@@ -168,7 +164,6 @@ class ClientBase(ABC, Generic[Answered]):
         order_by: str | None = None,
         quantiles: Mapping[str, Sequence[QuantileLike]] | None = None,
         having: str | Sequence[str] = (),
-        totals_by: str | None = None,
         max_error: MaxError = None,
         max_cost: int | None = None,
     ) -> Answered:
@@ -187,7 +182,6 @@ class ClientBase(ABC, Generic[Answered]):
                 with "min" and "max" for about the smallest and the largest value: in `Row.values`, in this order.
             having: conditions on what is released, such as `"count >= 100"` or `"sum:amount < 2500.50"`: elements that
                 do not meet all of them are not shown. They cost nothing.
-            totals_by: one of two columns of `by`, whose totals are shown as well; see `top_k`.
             max_error: how exact counts have to be, which the price follows from; see `top_k`.
             max_cost: the most information units that the question may cost; see `ask`.
 
@@ -221,7 +215,6 @@ class ClientBase(ABC, Generic[Answered]):
                 order_by=order_by,
                 quantiles=quantiles,
                 having=having,
-                totals_by=totals_by,
                 max_error=max_error,
             ),
             max_cost=max_cost,

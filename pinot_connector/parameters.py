@@ -110,40 +110,15 @@ class Shift:
     total_variance: Fraction
 
 
-class TotalOf(Enum):
-    """What totals count: rows, members, or members' contributions, of which a member may have several in a total."""
-
-    ROWS = "rows"
-    MEMBERS = "members"
-    CONTRIBUTIONS = "contributions"
-
-
-@dataclass(frozen=True)
-class Totals:
-    """The totals by `column` that a release has beside its elements, for `share` of its units.
-
-    `noise_variance` is that of their counts, and `sum_variances` are those of their centred sums, in half steps, in the
-    order of `Sums.columns`.
-    """
-
-    column: str
-    share: Fraction
-    counted: TotalOf
-    noise_variance: Fraction
-    sum_variances: tuple[Fraction, ...] = ()
-
-
 @dataclass(frozen=True)
 class OneLook:
     """One look: at all elements of a known domain, or at those of an unknown one above `threshold`.
 
-    `min_count` is the smallest count that is considered; both are None over a known domain. `totals` are beside the
-    elements, which then have the rest of the units; None: there are none.
+    `min_count` is the smallest count that is considered; both are None over a known domain.
     """
 
     min_count: int | None = None
     threshold: int | None = None
-    totals: Totals | None = None
 
 
 @dataclass(frozen=True)
@@ -249,11 +224,6 @@ class Parameters:
     def sums(self) -> Sums | None:
         """What is summed beside the counts; None: nothing is."""
         return None if self.bounded is None else self.bounded.sums
-
-    @property
-    def totals(self) -> Totals | None:
-        """The totals that are released beside the elements; None: there are none."""
-        return self._looks.totals if isinstance(self._looks, OneLook) else None
 
     @property
     def names_look(self) -> NamesLook | None:

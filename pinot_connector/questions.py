@@ -104,7 +104,6 @@ def structured_question(
     bucket: str | None = None,
     ranked: bool = False,
     having: str | Sequence[str] = (),
-    totals_by: str | None = None,
     max_error: MaxError = None,
 ) -> question_pb2.Question:
     """Builds a question.
@@ -142,8 +141,6 @@ def structured_question(
             `k` shows the first elements of it.
         having: conditions on what is released, such as `"count >= 100"` or `"sum:amount < 2500.50"`; elements that do
             not meet all of them are not shown. A text is one condition.
-        totals_by: one of two columns of `by`: totals over the other one are released as well, and what the list leaves
-            of each. None: there are none.
         max_error: how far a count may be off on average, or as a part of the smallest one: `"10%"`; see `top_k`.
 
     Raises:
@@ -175,8 +172,6 @@ def structured_question(
     query.having.extend(
         having_conditions(conditions, lambda name: _place("having", _number(name, measure), query.aggregates))
     )
-    if totals_by is not None:
-        query.totals_by = _checked_name("totals_by", totals_by)
     if time_range is not None:
         query.time_range.CopyFrom(_time_range(time_range))
     return question_pb2.Question(structured=query)

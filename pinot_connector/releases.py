@@ -179,8 +179,6 @@ def _require_elements(kept: dp_pb2.Kept, translation: dp_pb2.TranslateQueryRespo
     are_few = len(elements.sums) != len(columns) + sum(column.HasField("own_count") for column in columns)
     if are_few or any(len(column.values) != rows for column in elements.sums):
         raise IntegrityError("dp_service sent sums that do not belong together")
-    if len(elements.total_positions) != (rows if kept.HasField("totals") else 0):
-        raise IntegrityError("dp_service sent totals that do not belong together")
     has_cells = len(elements.cells) > 0
     if has_cells != parameters.HasField("quantiles") or any(
         len(column.cells) != rows for column in elements.cells

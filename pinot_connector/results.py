@@ -27,7 +27,6 @@ from pinot_connector.shown_values import (
     shown_values,
 )
 from pinot_connector.statements import Statement
-from pinot_connector.totals import TotalRow, totals_of
 from pinot_connector.views import day, exact, read_by, view
 
 
@@ -77,8 +76,7 @@ class PrivateResult(ResultViews):
     `total` is how many members count in any element, where that is a part of the release. `rank_errors` are of
     quantiles, in the order of `Parameters.values`: with the confidence of the result, all wanted ranks of an
     element together are within so many members of the ranks that the shown cells hold, besides what
-    `ShownQuantile.cuts` add. `totals` are those that the question asks for, in ascending order, each with what
-    `rows` leave of it; None: it asks for none. `selected` is what a question in SQL selects, in its order: places
+    `ShownQuantile.cuts` add. `selected` is what a question in SQL selects, in its order: places
     among the columns, the count and the values; empty: all of them. `statements` say what the numbers are of, what
     their intervals cover, and how they were made.
     """
@@ -102,7 +100,6 @@ class PrivateResult(ResultViews):
     requested_k: int | None = None
     total: Total | None = field(default=None, metadata=read_by(_total_of))
     rank_errors: tuple[Fraction, ...] = ()
-    totals: tuple[TotalRow, ...] | None = None
     statements: tuple[Statement, ...] = ()
     selected: tuple[int, ...] = ()
     _explanation: Explanation | None = field(default=None, repr=False)
@@ -229,7 +226,6 @@ def prepared(shown: dp_pb2.Shown, elements: dp_pb2.ShownElements) -> Callable[[C
         parameters=parameters,
         rows=_rows_of(columns, shown, elements, parameters),
         rank_errors=tuple(exact(each.rank_error) for each in elements.quantiles),
-        totals=totals_of(columns, shown, parameters),
         charged=cost_of(shown.cost),
         remaining=(),
         _explanation=None,

@@ -80,11 +80,6 @@ class KeyedNoise:
         self._use(label)
         return random_order(KeyedUniforms(self._stream, (label,), size))
 
-    def apart(self, label: str) -> "KeyedNoise":
-        """Return noise of its own, independent of this one's: its labels may be the same."""
-        self._use(label)
-        return KeyedNoise(KeyedStream(self._stream.sub_key(label)))
-
     def _use(self, label: str) -> None:
         if label in self._used_labels:
             raise ValueError(f"label {label!r} has been drawn from already")

@@ -1,4 +1,4 @@
-"""The parameters of what a release says besides counts: sums and averages, totals, quantiles."""
+"""The parameters of what a release says besides counts: sums, averages and quantiles."""
 
 from __future__ import annotations
 
@@ -82,31 +82,6 @@ class SumsReleased:
     def specified(self) -> list[tuple[str, object]]:
         """Return the names and values that enter the release specification, in their order."""
         return [("share", self.share), *(pair for column in self.columns for pair in column.specified())]
-
-
-@dataclass(frozen=True)
-class TotalsReleased:
-    """The totals that a release has beside its elements.
-
-    Attributes:
-        place: Which of the two columns of an element the totals are of; they add up over the other one.
-        column: The name of that column.
-        share: The part of the units that totals take.
-        one_value: Whether the policy says that a member has one value of the columns that they add up over.
-    """
-
-    place: int
-    column: str
-    share: Fraction
-    one_value: bool
-
-    def specified(self) -> list[tuple[str, object]]:
-        """Return the names and values that enter the release specification, in their order."""
-        return [
-            ("totals_place", self.place),
-            ("totals_share", self.share),
-            ("totals_one_value", self.one_value),
-        ]
 
 
 @dataclass(frozen=True)

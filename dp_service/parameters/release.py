@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dp_service.parameters.aggregates import QuantilesReleased, SumsReleased, TotalsReleased
+from dp_service.parameters.aggregates import QuantilesReleased, SumsReleased
 from dp_service.parameters.contributions import BoundedContributions
 from dp_service.terms import Comparison, Consistency, CountNoise, Element, MechanismName, Scalar
 
@@ -77,7 +77,6 @@ class ReleaseParameters:
             releases no counts.
         listing: Which elements the question shows, and in which order; None: the first ones, in the order of the
             release or of a sum. No part of the release.
-        totals: The totals that are released beside the elements; None: there are none.
         funnel: Where the step of a funnel is in an element: counts are then of those who reach it, or a deeper one.
             Empty: there is none.
     """
@@ -99,7 +98,6 @@ class ReleaseParameters:
     sums: SumsReleased | None = None
     quantiles: QuantilesReleased | None = None
     listing: Listing | None = None
-    totals: TotalsReleased | None = None
     funnel: tuple[int, ...] = ()
 
     @property
@@ -143,5 +141,4 @@ class ReleaseParameters:
             *(() if self.contributions is None else self.contributions.specified()),
             *(() if self.sums is None else self.sums.specified()),
             *(() if self.quantiles is None else self.quantiles.specified()),
-            *(() if self.totals is None else self.totals.specified()),
         ]

@@ -8,14 +8,13 @@ Who asks is not known here: what serves callers names the audience, and the valu
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from dp_service.queries.audience_terms import AskedAs, Named, OfferedTable
 from dp_service.queries.columns import Column
 from dp_service.queries.errors import RefusedByPolicyError, Rule
 from dp_service.queries.filters import In, Value, fault_of
-from dp_service.queries.table_contributions import Contributions
 from dp_service.queries.tables import Policy, Table
 from dp_service.terms import ColumnType
 
@@ -97,7 +96,6 @@ def _narrowed(table: Table, names: frozenset[str] | None, rows: tuple[_Rows, ...
             "values": tuple(each for each in table.values if is_offered(each.name)),
             "quantiles": tuple(each for each in table.quantiles if is_offered(each.name)),
             "measures": table.measures.model_copy(update={"distinct": distinct}),
-            "contributions": _without_names(table.contributions, is_offered),
             "block": table.block if table.block is None or is_offered(table.block) else None,
             "forced": tuple(In(each.column, each.values) for each in rows),
         }
@@ -109,11 +107,3 @@ def _of_rows(column: Column, values: tuple[Value, ...] | None) -> Column:
     if values is None or column.domain is None:
         return column
     return column.model_copy(update={"domain": values, "publication": None})
-
-
-def _without_names(stated: Contributions | None, is_offered: Callable[[str], bool]) -> Contributions | None:
-    """Return the block without columns that are not offered, where it names such for questions."""
-    if stated is None or stated.totals is None:
-        return stated
-    one_value = [name for name in stated.totals.one_value if is_offered(name)]
-    return stated.model_copy(update={"totals": stated.totals.model_copy(update={"one_value": one_value})})

@@ -15,7 +15,6 @@ from dp_service.noise.gaussian_price import rho_of_units, variance_for
 from dp_service.queries.answer_columns import FIRST_COUNT_COLUMN
 from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.policy_faults import Fault
-from dp_service.queries.policy_totals import faults_of_totals
 from dp_service.queries.table_contributions import ONE_PERIOD, Contributions
 from dp_service.queries.tables import Policy, Table, TauIs
 from dp_service.terms import BoundedBy, CountNoise
@@ -53,7 +52,6 @@ def check_contributions(policy: Policy, fault: Fault) -> None:
             *_of_shift(block),
             *_of_expected(table, block),
             *_of_noise(policy, table, block),
-            *faults_of_totals(policy, table, block),
         ]
         for key, message in found:
             fault((*path, *key.split(".")), message)

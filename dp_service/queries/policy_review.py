@@ -132,12 +132,6 @@ def _of_contributions(stated: Contributions, path: KeyPath) -> _Warnings:
             f"promises that nothing checks: the table has no more than {stated.sums.max_members} members and "
             f"{stated.sums.max_rows} rows, now and later; beyond them an engine that sums in doubles may round",
         )
-    if stated.totals is not None and stated.totals.one_value:
-        yield (
-            (*path, "totals", "one_value"),
-            f"promised, and checked by nothing: no member has two values of {', '.join(stated.totals.one_value)}; "
-            "totals over such a column have noise for members who are in each of them once",
-        )
     if stated.number_of_periods is not None:
         yield (
             (*path, "periods"),
@@ -273,9 +267,6 @@ def _sums_defaults(table: Table) -> Iterator[tuple[str, str]]:
     sums = None if table.contributions is None else table.contributions.sums
     if sums is not None and "share" not in sums.model_fields_set:
         yield "contributions.sums.share", str(sums.share)
-    totals = None if table.contributions is None else table.contributions.totals
-    if totals is not None and "share" not in totals.model_fields_set:
-        yield "contributions.totals.share", str(totals.share)
     for column in table.values:
         for key, value in _value_defaults(column):
             yield f"values.{column.name}.{key}", value

@@ -40,8 +40,6 @@ MAXIMUM_STATED = 10**15
 """The largest numbers of members and rows that a policy can state."""
 DEFAULT_SHARE = Fraction(1, 2)
 """The part of the units that counts take beside sums."""
-DEFAULT_TOTALS_SHARE = Fraction(1, 4)
-"""The part of the units that totals take, where a question asks for them."""
 
 
 def _identifier(name: str) -> str:

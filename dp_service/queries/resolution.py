@@ -63,7 +63,6 @@ from dp_service.queries.sums import (
 )
 from dp_service.queries.tables import Policy, Table
 from dp_service.queries.times import TimeColumn
-from dp_service.queries.totals import releasing_totals
 from dp_service.queries.usual_range import with_usual_range
 from dp_service.terms import ColumnType, CountNoise, Element, MechanismName, Scalar
 from dp_service.values.cells import Grid
@@ -191,7 +190,6 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
     parameters = _summing(_bounded(parameters, canonical, table), query, table)
     require_short(parameters, canonical)
     parameters = releasing_quantiles(parameters, query, table)
-    parameters = releasing_totals(parameters, query, table)
     return Resolution(
         query=canonical,
         parameters=parameters,

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from math import lcm
 
-from dp_service.parameters.numbers import Plain
 from dp_service.parameters.release import HavingCondition
 from dp_service.queries.asked_numbers import (
     MAXIMUM_QUANTILE_DENOMINATOR,
@@ -38,7 +37,6 @@ from dp_service.queries.max_error import MaxError
 from dp_service.terms import AggregateFunction, ColumnType
 
 MAXIMUM_DIMENSIONS = 4
-DRILL_DOWN_DIMENSIONS = 2
 MAXIMUM_FILTERS = 128
 MAXIMUM_DEPTH = 8
 # All texts of a question together; the rendered queries travel in one message.
@@ -99,7 +97,6 @@ class HistogramQuery:
             ranked; k then shows the first of them.
         having: At most 16 conditions on what was released of an element; elements that do not meet all of them are not
             shown. They change nothing of what is released.
-        totals_by: One of two dimensions, of whose values totals are released as well; None: there are none.
         max_error: How exact its counts have to be, as `MaxError` reads it; empty: the price is the policy's.
         count_alias: The name of the counts in SQL, for those who display them; no part of the question.
         aliases: The name of each column in SQL, None where it is its own; empty: all are. No part of the question.
@@ -126,7 +123,6 @@ class HistogramQuery:
     having: tuple[HavingCondition, ...] = ()
     by_element: bool = False
     smallest_first: bool = False
-    totals_by: str | None = None
     max_error: str = ""
     count_alias: str | None = field(default=None, compare=False)
     aliases: tuple[str | None, ...] = field(default=(), compare=False)
@@ -173,12 +169,6 @@ class HistogramQuery:
         self._check_distinct()
         self._check_quantiles()
         self._check_having()
-        self._check_totals()
-        require_valid(
-            not self.smallest_first or self.totals_by is None,
-            "smallest_first",
-            "expected false beside totals: they are of a list in the order of its counts",
-        )
         require_valid(
             not self.smallest_first or not self.in_element_order,
             "smallest_first",
@@ -346,45 +336,6 @@ class HistogramQuery:
             "expected none beside distinct values of a column: sums and averages are another release, so ask for them "
             "apart",
         )
-        require_valid(
-            self.totals_by is None,
-            "totals_by",
-            "expected none beside distinct values of a column: those of parts do not add up",
-        )
-
-    def _check_totals(self) -> None:
-        if self.totals_by is None:
-            return
-        require_valid(
-            len(self.dimensions) == DRILL_DOWN_DIMENSIONS and self.totals_by in self.dimensions,
-            "totals_by",
-            f"expected one of exactly two columns to group by, got {', '.join(map(str, self.dimensions)) or 'none'}: "
-            "totals add up over the other one",
-        )
-        require_valid(
-            not self.quantiles, "totals_by", "expected none beside quantiles: those of parts do not add up"
-        )
-        require_valid(
-            all(isinstance(each, str) for each in self.dimensions),
-            "totals_by",
-            "expected none beside buckets of time and other functions: ask for the totals without them",
-        )
-        require_valid(
-            all(
-                isinstance(each.form, Plain)
-                and each.form.added.function is AggregateFunction.SUM
-                and not each.form.added.condition
-                for each in self.aggregates
-            ),
-            "totals_by",
-            "expected none beside averages, numbers with a condition and a second count: ask for sums and one count",
-        )
-        require_valid(
-            self.ordered_by is None and not self.having,
-            "totals_by",
-            "expected a list in the order of its counts, which HAVING does not filter",
-        )
-        require_valid(not self.omit_counts, "totals_by", "expected counts that are shown: totals are of them")
 
     def _check_having(self) -> None:
         if not self.having:

@@ -9,7 +9,6 @@ from pydantic import Field, RootModel, ValidationInfo, field_validator
 
 from dp_service.queries.policy_types import (
     DEFAULT_SHARE,
-    DEFAULT_TOTALS_SHARE,
     MAXIMUM_DOMAIN_SIZE,
     MAXIMUM_NAMES,
     MAXIMUM_PERIODS,
@@ -93,18 +92,6 @@ class Sums(Stated):
     share: Share = DEFAULT_SHARE
 
 
-class Totals(Stated):
-    """What totals beside a list by two columns rest on, besides the bound of contributions.
-
-    Attributes:
-        share: The part of the units that totals take.
-        one_value: The columns of which a member has one value, as the author of the policy promises.
-    """
-
-    share: Share = DEFAULT_TOTALS_SHARE
-    one_value: list[Identifier] = Field(default_factory=list)
-
-
 class Contributions(Stated):
     """In how many elements a member counts, and what a release of such counts costs.
 
@@ -124,7 +111,6 @@ class Contributions(Stated):
         expected: What is expected of counts, for each column of which something is.
         sums: What sums rest on; None: there are none.
         buckets: In how many buckets of time a member counts at most, in questions by them alone; None: `typical`.
-        totals: What totals rest on; None: there are none.
     """
 
     bounded_by: Annotated[BoundedBy, Field(strict=False, alias="bound")]
@@ -142,7 +128,6 @@ class Contributions(Stated):
     expected: Annotated[dict[Identifier, ExpectedCounts], Field(max_length=100)] = Field(default_factory=dict)
     sums: Sums | None = None
     buckets: _Bound | None = None
-    totals: Totals | None = None
 
     @property
     def allowed_units(self) -> range:

@@ -9,26 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_service.mechanisms.selection import Selection
-from dp_service.terms import Scalar
 
 Integers = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class TotalsOutput:
-    """The totals of a release: all of a known domain, or those of which it has an element.
-
-    Attributes:
-        values: What each is the total of, ascending.
-        counts: The noisy count of each.
-        sums: As `MechanismOutput.sums`, one for each total.
-        of_elements: The place of each element's total, in the order of the elements in the release.
-    """
-
-    values: tuple[Scalar, ...]
-    counts: Integers
-    sums: tuple[Integers, ...]
-    of_elements: Integers
 
 
 @dataclass(frozen=True)
@@ -41,14 +23,12 @@ class MechanismOutput:
         sums: The noisy centred sums of each column that is summed, one for each element, and then the noisy counts of
             the columns that have some of their own.
         cells: The chosen cells of each quantile that is released, one for each element.
-        totals: The totals beside the elements; None: there are none.
     """
 
     selection: Selection
     total: int | None = None
     sums: tuple[Integers, ...] = ()
     cells: tuple[Integers, ...] = ()
-    totals: TotalsOutput | None = None
 
     def of_rows(self, rows: Sequence[int]) -> MechanismOutput:
         """Return the release as if these were all of its elements, in this order."""

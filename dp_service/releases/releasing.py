@@ -26,7 +26,7 @@ from dp_service.releases.kinds import IncompleteParametersError, kind_of
 from dp_service.releases.kinds.listing import shown_listed
 from dp_service.releases.kinds.parts import counts_of
 from dp_service.releases.kinds.views import IntervalKind, ReleaseView
-from dp_service.releases.mechanism_output import MechanismOutput, TotalsOutput
+from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.plan import Plan
 from dp_service.releases.release_ids import look_specification, release_id, release_seed
 from dp_service.terms import Element
@@ -66,7 +66,6 @@ class Released:
         denominator: What divides the noisy counts; 1 unless they are released relative to their total.
         sums: As for `MechanismOutput`.
         cells: The chosen cells of each quantile that is released, one for each element.
-        totals: As for `MechanismOutput`: those of the whole release.
     """
 
     elements: list[Element]
@@ -80,7 +79,6 @@ class Released:
     denominator: int = 1
     sums: tuple[NDArray[np.int64], ...] = ()
     cells: tuple[NDArray[np.int64], ...] = ()
-    totals: TotalsOutput | None = None
 
     @property
     def intervals(self) -> CountIntervals | None:
@@ -138,7 +136,6 @@ def _drawn(plan: Plan, rows: TypedHistogram, seed: bytes, *, confidence: float, 
         denominator=kind.denominator,
         sums=tuple(column[places] for column in drawn.sums),
         cells=tuple(column[places] for column in drawn.cells),
-        totals=drawn.totals,
     )
 
 

@@ -244,8 +244,6 @@ def _contributions(stated: Contributions) -> dp_pb2.CatalogContributions:
         min_count=stated.min_count,
         names=None if stated.names is None else _names(stated.names, stated.units),
         shift=stated.shift,
-        totals_share="" if stated.totals is None else str(stated.totals.share),
-        one_value=() if stated.totals is None else sorted(stated.totals.one_value),
         least_units=stated.allowed_units[0],
         most_units=stated.allowed_units[-1],
     )

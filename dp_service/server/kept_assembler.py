@@ -26,7 +26,6 @@ from dp_service.releases.plan import Plan, signing_key, verify_plan
 from dp_service.releases.ticket import charge_ticket
 from dp_service.server.errors import ReleaseNotAuthenticError, RequestError
 from dp_service.server.stream_assembler import CHUNK_LIMIT_BYTES, checked_confidence
-from dp_service.server.totals_messages import kept_totals
 
 Integers = NDArray[np.int64]
 _COUNTS = "chunk.elements.noisy_counts"
@@ -54,13 +53,12 @@ class KeptAssembler:
     # 8 bytes a number.
     _ranks: array[int] = field(init=False, repr=False)
     _counts: array[int] = field(init=False, repr=False)
-    _positions: array[int] = field(init=False, repr=False)
     _sums: list[array[int]] = field(init=False, repr=False)
     _cells: list[array[int]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         kind = self._kind
-        self._ranks, self._counts, self._positions = _empty(3)
+        self._ranks, self._counts = _empty(2)
         self._sums = _empty(len(kind.clamps) + len(kind.own_counts))
         self._cells = _empty(kind.chosen_cells)
 
@@ -111,12 +109,9 @@ class KeptAssembler:
 
     def _others(self, chunk: dp_pb2.KeptChunk) -> tuple[_Received, ...]:
         elements = chunk.elements
-        totals = [self._positions] if self.kept.HasField("totals") else []
-        positions = [elements.total_positions] if totals or elements.total_positions else []
         return (
             ("elements.sums", self._sums, [each.values for each in elements.sums]),
             ("elements.cells", self._cells, [each.cells for each in elements.cells]),
-            ("elements.total_positions", totals, positions),
         )
 
     @property
@@ -144,7 +139,6 @@ class KeptAssembler:
             total=kept.total if kept.HasField("total") else None,
             sums=tuple(map(_numbers, self._sums)),
             cells=tuple(map(_numbers, self._cells)),
-            totals=kept_totals(kept, _numbers(self._positions)),
         )
 
 

@@ -78,7 +78,6 @@ def structured_question(
         quantiles=tuple(map(_quantile, message.quantiles)),
         ranked=message.ranked,
         having=tuple(map(having_of, message.having)),
-        totals_by=message.totals_by or None,
         max_error=message.max_error,
     )
 

@@ -32,7 +32,6 @@ from dp_service.server.messages import (
     statement_message,
 )
 from dp_service.server.parameter_messages import parameters_message
-from dp_service.server.totals_messages import kept_totals_message, shown_totals_message
 
 CHUNK_BYTES = 2**20
 # At most: a noisy count, its interval and the tags around them.
@@ -117,7 +116,6 @@ class ReleaseMessages:
             ended_in_bottom=released.ended_in_bottom,
             bottom=released.bottom,
             total=None if total is None else total.noisy,
-            totals=kept_totals_message(self.plan, released.totals),
         )
         return dp_pb2.Release(shown=shown, rows=released.shown.rows or (), bill=bill, kept=kept)
 
@@ -138,7 +136,6 @@ class ReleaseMessages:
             key_id=self.key.key_id,
             audience_rows=self.plan.forced.name,
             total=None if view.total is None else _total(view.total),
-            totals=shown_totals_message(self.plan, view.totals),
             statements=map(
                 statement_message,
                 of_answer(self.plan, counts, view, bottom=bottom, confidence=self.confidence),
@@ -202,8 +199,6 @@ def _kept_elements(plan: Plan, released: Released, rows: slice) -> dp_pb2.KeptEl
     )
     if (counts := _counts(released)) is not None:
         _write_counts(message, counts, rows)
-    if released.totals is not None:
-        message.total_positions.extend(released.totals.of_elements[rows].tolist())
     return message
 
 

@@ -42,7 +42,6 @@ var (
 	table       = flag.String("table", "cofacts_feedback", "a table of the policy")
 	by          = flag.String("by", "article_id", "the columns to group by, with commas between them; empty: one total")
 	k           = flag.Int64("k", 10, "how many elements")
-	totals      = flag.String("totals", "", "one of two columns of -by: also its totals, and what the elements leave of them")
 	account     = flag.String("account", "", "whose budget is asked for, such as app/acme/ana")
 )
 
@@ -105,7 +104,7 @@ func ask(ctx context.Context, security grpc.DialOption) error {
 		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+strings.TrimSpace(string(content)))
 	}
 	question := &dp.Question{Form: &dp.Question_Structured{Structured: &dp.HistogramQuery{
-		Table: *table, Dimensions: columns(), Measure: dp.Measure_MEASURE_DISTINCT_MEMBERS, K: k, TotalsBy: *totals,
+		Table: *table, Dimensions: columns(), Measure: dp.Measure_MEASURE_DISTINCT_MEMBERS, K: k,
 	}}}
 	stream, err := app.NewPrivateQueryServiceClient(connection).Ask(ctx, &app.AskRequest{Question: question})
 	if err != nil {
@@ -134,27 +133,13 @@ func columns() []string {
 	return strings.Split(*by, ",")
 }
 
-// finish prints totals, what is said of the numbers, and what all of it cost.
+// finish prints what is said of the numbers, and what all of it cost.
 func finish(shown *dp.Shown) error {
-	if shown.Totals != nil {
-		showTotals(shown.Totals, shown.Parameters.GetBounded().GetOneLook().GetTotals())
-	}
 	for _, each := range shown.Statements {
 		fmt.Printf("%s: %s\n", each.Code, each.Text)
 	}
 	fmt.Printf("cost %d information, %d calls\n", shown.Cost.Information, shown.Cost.Calls)
 	return nil
-}
-
-// A total is of all elements, also of those that are not shown; other is what the shown ones leave of it.
-func showTotals(shown *dp.ShownTotals, stated *dp.Totals) {
-	of := strings.ToLower(strings.TrimPrefix(stated.Counted.String(), "TOTAL_OF_"))
-	fmt.Printf("totals by %s, of %s\n", stated.Column, of)
-	for row, count := range shown.NoisyCounts {
-		fmt.Printf("total of %s\t%d\t%d to %d\tother %d\t%d to %d\n", value(shown.Column, row),
-			count, shown.IntervalLower[row], shown.IntervalUpper[row],
-			shown.OtherCounts[row], shown.OtherLower[row], shown.OtherUpper[row])
-	}
 }
 
 func show(chunk *dp.ShownElements) {

@@ -25,7 +25,6 @@ const { values: options } = parseArgs({
     table: { type: "string", default: "cofacts_feedback" },
     by: { type: "string", default: "article_id" },
     k: { type: "string", default: "10" },
-    totals: { type: "string", default: "" }, // one of two columns of --by
     sql: { type: "string" }, // the question in SQL instead of table, by and k
     protos: { type: "string", default: join(dirname(fileURLToPath(import.meta.url)), "..", "..", "protos") },
   },
@@ -75,7 +74,6 @@ function question() {
       dimensions: options.by === "" ? [] : options.by.split(","),
       measure: "MEASURE_DISTINCT_MEMBERS",
       k: options.k,
-      totals_by: options.totals,
     },
   };
 }
@@ -120,17 +118,6 @@ function counts({ noisy_counts: whole, noisy_numerators: numerators, noisy_denom
   return numerators.length > 0 ? numerators.map((each) => Number(each) / Number(denominator)) : whole;
 }
 
-// A total is of all elements, also of those that are not shown; other is what the shown ones leave of it.
-function printTotals({ column, ...numbers }, { column: name, counted }) {
-  console.log(`totals by ${name}, of ${counted.replace("TOTAL_OF_", "").toLowerCase()}`);
-  const { noisy_counts: counts, interval_lower: lower, interval_upper: upper } = numbers;
-  const { other_counts: others, other_lower: least, other_upper: most } = numbers;
-  counts.forEach((count, row) => {
-    const total = `total of ${shown(column, row)}\t${count}\t${lower[row]} to ${upper[row]}`;
-    console.log(`${total}\tother ${others[row]}\t${least[row]} to ${most[row]}`);
-  });
-}
-
 function print({ chunks, end }) {
   for (const chunk of chunks) {
     const { columns, interval_lower: lower, interval_upper: upper } = chunk;
@@ -143,10 +130,7 @@ function print({ chunks, end }) {
       console.log([element, ...count, ...cells].join("\t"));
     }
   }
-  const { parameters, totals, statements, cost } = end.shown;
-  if (totals !== null) {
-    printTotals(totals, parameters.bounded.one_look.totals);
-  }
+  const { statements, cost } = end.shown;
   for (const { code, text } of statements) {
     console.log(`${code}: ${text}`);
   }

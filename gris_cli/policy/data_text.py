@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gris_cli.data.policy.promises import BLOCK, ONE_VALUE, is_size
+from gris_cli.data.policy.promises import BLOCK, is_size
 from gris_cli.terminal import grid, say, show
 from pinot_connector import formats
 
@@ -93,8 +93,6 @@ def _format_promise(promise: Promise) -> str:
         what = "values"
     elif promise.key == BLOCK:
         what = "blocks"
-    elif promise.key == ONE_VALUE:
-        what = f"values of {promise.column}"
     elif promise.key.startswith("contributions"):
         what = f"elements of {promise.column}"
     held = f"{promise.key} {promise.promised}: no member has more than {promise.found} {what}"

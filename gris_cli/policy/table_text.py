@@ -5,7 +5,7 @@ from __future__ import annotations
 from dp_service.queries.columns import Column
 from dp_service.queries.elements import date_of
 from dp_service.queries.resolution import mechanism_for
-from dp_service.queries.table_contributions import Contributions, Names, Totals
+from dp_service.queries.table_contributions import Contributions, Names
 from dp_service.queries.tables import OfferedMeasure, Table, TauIs
 from dp_service.queries.times import CompleteBy, Refresh, TimeColumn
 from dp_service.queries.value_columns import QuantileColumn, ValueColumn, ValueNulls
@@ -81,16 +81,8 @@ def _format_contributions(stated: Contributions | None) -> str:
         f"a member counts in at most {formats.counted(stated.typical, 'element')}{periods}, {how}; a question costs "
         f"{stated.units} information; elements count from {stated.min_count} on{_format_names(stated.names)}"
         f"{'; counts of small known domains are released relative to their total' if stated.shift else ''}"
-        f"{_format_totals(stated.totals)}{_format_expected(stated)}"
+        f"{_format_expected(stated)}"
     )
-
-
-def _format_totals(totals: Totals | None) -> str:
-    """Return what totals take, empty if there are none."""
-    if totals is None:
-        return ""
-    promised = f", and a member has one value of {', '.join(totals.one_value)}" if totals.one_value else ""
-    return f"; totals beside two columns take {totals.share} of the units{promised}"
 
 
 def _format_expected(stated: Contributions) -> str:

@@ -23,10 +23,7 @@ from pinot_connector.dbapi.tables import (
     Values,
     described,
     one_described,
-    row_count,
     tabulated,
-    totals_described,
-    totals_tabulated,
 )
 from pinot_connector.explanation_rows import explanation_rows
 from pinot_connector.liveness import liveness_column
@@ -38,24 +35,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Result:
-    """What an `execute` answered; `rows` are those that have not been fetched, `release` None: no data were asked.
-
-    `has_next`: the totals of the release are still to come, as a result set of their own.
-    """
+    """What an `execute` answered; `rows` are those that have not been fetched, `release` None: no data were asked."""
 
     release: PrivateResult | None
     description: tuple[Column, ...]
     rows: Iterator[Values]
     row_count: int
-    has_next: bool = False
 
 
 class Cursor:
     """Asks questions and fetches their rows. It belongs to one thread at a time.
 
     `arraysize` is how many rows `fetchmany` returns by default. `messages` has what there is to know about the result,
-    as PEP 249's extension does: pairs of `Warning` and the warning, for each statement that says what the numbers mean,
-    and for which rows are totals. After an `execute` that failed there is nothing to fetch: neither its own rows nor
+    as PEP 249's extension does: pairs of `Warning` and the warning, for each statement that says what the numbers mean.
+    After an `execute` that failed there is nothing to fetch: neither its own rows nor
     those of the question before.
     """
 
@@ -132,38 +125,12 @@ class Cursor:
             return _Result(None, EXPLANATION_DESCRIBED, iter(rows), len(rows))
         said = (each.text for each in release.statements if not each.is_method)
         self.messages.extend((Warning, Warning(text)) for text in said)
-        if release.totals is not None:
-            self.messages.append((Warning, Warning(_about_totals(release))))
         return _Result(
             release,
             description=described(release, intervals=self._intervals),
             rows=tabulated(release, intervals=self._intervals),
-            row_count=row_count(release),
-            has_next=release.totals is not None,
+            row_count=len(release.rows),
         )
-
-    def nextset(self) -> bool | None:
-        """Goes on to the next result set: of a question for totals, each with what the elements leave of it ("other").
-
-        Rows of this one that were not fetched are then dropped. Nothing is asked or charged.
-
-        Returns:
-            True; None if there is no other result set, and this one stays.
-
-        Raises:
-            InterfaceError: there is no result, or the cursor is closed.
-        """
-        self._remaining()
-        if self._result is None or self._result.release is None or not self._result.has_next:
-            return None
-        release = self._result.release
-        self._result = _Result(
-            release,
-            description=totals_described(release, intervals=self._intervals),
-            rows=totals_tabulated(release, intervals=self._intervals),
-            row_count=len(release.totals or ()),
-        )
-        return True
 
     def executemany(self, operation: str, seq_of_parameters: object) -> NoReturn:
         """Always refuses: each question is paid for, so each needs its own `execute`.
@@ -234,19 +201,6 @@ class Cursor:
     def _require_open(self) -> None:
         if self.closed:
             raise InterfaceError("the cursor or its connection is closed")
-
-
-def _about_totals(release: PrivateResult) -> str:
-    """Returns which rows are totals, and where the rest of them is."""
-    stated = release.parameters.totals
-    if stated is None:
-        return ""
-    titles = {column.name: column.title for column in release.columns}
-    of = titles.pop(stated.column)
-    return (
-        f"rows with NULL in {', '.join(titles.values())} are totals by {of}, of {stated.counted.value}; "
-        "nextset() leads to the totals with what the other rows leave of them"
-    )
 
 
 def _rows_wanted(size: object) -> int:

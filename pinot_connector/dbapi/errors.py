@@ -10,7 +10,7 @@
         ├── InternalError            an answer contradicts the protocol (IntegrityError)
         ├── DataError                never raised
         └── IntegrityError           never raised: PEP 249 means foreign keys by it
-    Warning                          in `Cursor.messages`: what the numbers of a result mean, and which rows are totals
+    Warning                          in `Cursor.messages`: what the numbers of a result mean
 
 `__cause__` is the connector's own error. What `pinot_connector.errors` promises holds here too: no message holds SQL,
 literals, counts or an engine's statistics, and after an error there is no result and no charge, unless the cause is

@@ -1,9 +1,4 @@
-"""A release in the form of PEP 249: rows, and a description of their columns.
-
-With totals there are two tables: of elements (`listed`), and of totals with what the elements leave of them
-(`totals_tabulated`). SQL has one (`tabulated`): elements, and behind them totals with NULL in the column that they add
-up over. No element has NULL, since a NULL that the policy keeps has a value, so none is taken for a total.
-"""
+"""A release in the form of PEP 249: rows, and a description of their columns."""
 
 from __future__ import annotations
 
@@ -17,7 +12,6 @@ from pinot_connector.dbapi.types import KIND_OF_COLUMN, NUMBER, STRING, TYPE_OF_
 from pinot_connector.parameters import IntervalKind
 from pinot_connector.results import PrivateResult, Row
 from pinot_connector.shown_values import ShownValue
-from pinot_connector.totals import TotalRow
 from pinot_connector.value_parameters import ShownNumber
 
 # Name, type, display size, internal size, precision, scale, whether it can be NULL.
@@ -29,8 +23,6 @@ Group = TypeVar("Group")
 
 COUNT_NAME = "count"
 _OF_INTERVAL, _OF_CELL = ("_lower", "_upper"), ("_cell_from", "_cell_to")
-OTHER = "other_"
-"""Before the names of what elements leave of a total."""
 EXPLANATION_DESCRIBED: tuple[Column, ...] = (
     ("property", STRING, None, None, None, None, False),
     ("value", STRING, None, None, None, None, False),
@@ -53,7 +45,10 @@ def described(release: PrivateResult, *, intervals: bool) -> tuple[Column, ...]:
     the cell of a quantile `<name>_cell_from` and `<name>_cell_to`. A name that another column has already gets
     underscores at its end.
     """
-    return _descriptions(_columns(release, intervals=intervals))
+    columns = _columns(release, intervals=intervals)
+    return tuple(
+        (name, TYPE_OF_KIND[kind], None, None, None, None, null) for name, (kind, null) in columns.items()
+    )
 
 
 def kinds(release: PrivateResult, *, intervals: bool) -> list[tuple[str, Kind]]:
@@ -65,12 +60,7 @@ def kinds(release: PrivateResult, *, intervals: bool) -> list[tuple[str, Kind]]:
 
 
 def _columns(release: PrivateResult, *, intervals: bool) -> dict[str, tuple[Kind, bool]]:
-    has_totals = release.parameters.totals is not None
-    groups = [
-        # A total has a value of its own column alone.
-        [(column.title, KIND_OF_COLUMN[column.type], has_totals and not _is_of_totals(release, column.name))]
-        for column in release.columns
-    ]
+    groups = [[(column.title, KIND_OF_COLUMN[column.type], False)] for column in release.columns]
     # The cell of a quantile is no confidence interval.
     ends = _OF_INTERVAL if release.parameters.quantiles is None else _OF_CELL
     for title, kind, may_be_null in _numbers_named(release):
@@ -84,29 +74,6 @@ def _columns(release: PrivateResult, *, intervals: bool) -> dict[str, tuple[Kind
 def _selected(groups: Sequence[Group], release: PrivateResult) -> Sequence[Group]:
     """Returns what is shown of columns, the count and values in the order in which SQL selects them."""
     return [groups[place] for place in release.selected] if release.selected else groups
-
-
-def totals_described(release: PrivateResult, *, intervals: bool) -> tuple[Column, ...]:
-    """Returns the columns of `totals_tabulated`: those of `described`, without the column that totals add up over.
-
-    Behind the count and the sums of a total come what the elements that are shown leave of them, named with `other_`.
-    """
-    columns = {
-        column.title: (KIND_OF_COLUMN[column.type], False)
-        for column in release.columns
-        if _is_of_totals(release, column.name)
-    }
-    for prefix in ("", OTHER):
-        for title, kind, _ in _numbers_named(release):
-            for name in _with_ends(f"{prefix}{title}", _OF_INTERVAL, intervals=intervals):
-                columns[_free(name, columns)] = (kind, False)
-    return _descriptions(columns)
-
-
-def _descriptions(columns: dict[str, tuple[Kind, bool]]) -> tuple[Column, ...]:
-    return tuple(
-        (name, TYPE_OF_KIND[kind], None, None, None, None, null) for name, (kind, null) in columns.items()
-    )
 
 
 def _numbers_named(release: PrivateResult) -> Iterator[tuple[str, Kind, bool]]:
@@ -124,45 +91,9 @@ def _with_ends(name: str, ends: tuple[str, str], *, intervals: bool) -> tuple[st
     return (name, *(f"{name}{end}" for end in ends)) if intervals else (name,)
 
 
-def listed(release: PrivateResult, *, intervals: bool) -> Iterator[Values]:
-    """Returns the elements, ranked, in the columns that `described` returns."""
-    return (_values(row, release, intervals=intervals) for row in release.rows)
-
-
 def tabulated(release: PrivateResult, *, intervals: bool) -> Iterator[Values]:
-    """Returns the rows, ranked, in the columns that `described` returns; behind them totals, as SQL writes them.
-
-    A total has NULL in the column that it adds up over.
-    """
-    return (_values(row, release, intervals=intervals) for row in (*release.rows, *_totals(release)))
-
-
-def row_count(release: PrivateResult) -> int:
-    """Returns how many rows `tabulated` has."""
-    return len(release.rows) + len(release.totals or ())
-
-
-def totals_tabulated(release: PrivateResult, *, intervals: bool) -> Iterator[Values]:
-    """Returns totals and what the elements leave of them, in the columns that `totals_described` returns."""
-    for total in release.totals or ():
-        whole = _counted(total.noisy_count, total.interval, total.sums, intervals=intervals)
-        other = _counted(total.other_count, total.other_interval, total.other_sums, intervals=intervals)
-        yield (total.value, *whole, *other)
-
-
-def _is_of_totals(release: PrivateResult, column: str) -> bool:
-    totals = release.parameters.totals
-    return totals is not None and column == totals.column
-
-
-def _totals(release: PrivateResult) -> Iterator[Row]:
-    """Yields totals as rows."""
-    for total in release.totals or ():
-        yield Row(_element(release, total), total.noisy_count, total.interval, total.sums)
-
-
-def _element(release: PrivateResult, total: TotalRow) -> tuple[Any, ...]:
-    return tuple(total.value if _is_of_totals(release, column.name) else None for column in release.columns)
+    """Returns the rows, ranked, in the columns that `described` returns."""
+    return (_values(row, release, intervals=intervals) for row in release.rows)
 
 
 def _values(row: Row, release: PrivateResult, *, intervals: bool) -> Values:

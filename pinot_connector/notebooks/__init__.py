@@ -30,17 +30,13 @@ class ResultViews:
         """Prints a table where a notebook or a console shows no HTML; `repr` has everything."""
         printer.text(str(self))
 
-    def to_pandas(self, *, totals: bool = False) -> Any:
+    def to_pandas(self) -> Any:
         """Returns a `pandas.DataFrame`: the elements' columns, the count, and both ends of its interval.
 
         Names are those of the DB-API: the count's alias or `count`, with `_lower` and `_upper` for its interval.
         `attrs` has `release_id`, `confidence`, and `bottom` where the result ended in bottom.
 
-        Args:
-            totals: True: the totals instead, each with what the elements leave of it in `other_count` and so on.
-
         Raises:
-            InvalidQuestion: totals are wanted of a question that did not ask for any.
             ModuleNotFoundError: pandas is not installed (extra `notebook`).
 
         Example:
@@ -50,16 +46,12 @@ class ResultViews:
         """
         from pinot_connector.notebooks.frames import result_frame  # noqa: PLC0415 - needs an extra
 
-        return result_frame(self._result(), totals=totals)
+        return result_frame(self._result())
 
-    def to_arrow(self, *, totals: bool = False) -> Any:
+    def to_arrow(self) -> Any:
         """Returns a `pyarrow.Table` with the columns of `to_pandas`; days are `date32`.
 
-        Args:
-            totals: True: the totals instead, each with what the elements leave of it in `other_count` and so on.
-
         Raises:
-            InvalidQuestion: totals are wanted of a question that did not ask for any.
             ModuleNotFoundError: PyArrow is not installed (extra `notebook`).
 
         Example:
@@ -68,23 +60,21 @@ class ResultViews:
         """
         from pinot_connector.notebooks.frames import result_table  # noqa: PLC0415 - needs an extra
 
-        return result_table(self._result(), totals=totals)
+        return result_table(self._result())
 
-    def plot(self, *, series: bool | None = None, totals: bool = False, axes: Any = None) -> Any:
+    def plot(self, *, series: bool | None = None, axes: Any = None) -> Any:
         """Draws the counts with their intervals, and where the result ended in bottom its noisy threshold.
 
         Args:
             series: True: a line with a band, in the order of the elements; False: ranked bars with error bars; None:
                 a series if the elements are days.
-            totals: True: the totals instead, and below each what the elements leave of it.
             axes: Axes of matplotlib to draw on; None: a new figure.
 
         Returns:
             The axes.
 
         Raises:
-            InvalidQuestion: the result has no counts, a series would have elements of several columns, or totals are
-                wanted of a question that did not ask for any.
+            InvalidQuestion: the result has no counts, or a series would have elements of several columns.
             ModuleNotFoundError: matplotlib is not installed (extra `notebook`).
 
         Example:
@@ -94,7 +84,7 @@ class ResultViews:
         """
         from pinot_connector.notebooks.plots import plotted  # noqa: PLC0415 - needs an extra
 
-        return plotted(self._result(), series=series, totals=totals, axes=axes)
+        return plotted(self._result(), series=series, axes=axes)
 
     def _result(self) -> PrivateResult:
         return cast("PrivateResult", self)

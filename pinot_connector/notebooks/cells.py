@@ -9,7 +9,6 @@ from pinot_connector import formats
 from pinot_connector.formats import written
 from pinot_connector.results import PrivateResult, Row
 from pinot_connector.shown_values import ShownValue
-from pinot_connector.totals import TotalRow, total_lines
 
 MAX_ROWS = 100
 # One long name would push the counts of all others off the screen.
@@ -48,40 +47,19 @@ def cells(row: Row, decimals: Sequence[int]) -> Sequence[str]:
     return [*names, *counted, *(cell for each in values for cell in value_cells(*each))]
 
 
-def total_cells(total: TotalRow, decimals: Sequence[int]) -> list[str]:
-    """Returns a total: its value, and for the count and each sum the number and what the elements leave of it."""
-    numbers = ((total.noisy_count, total.interval), (total.other_count, total.other_interval))
-    counted = [text for count, ends in numbers for text in (f"{count:,}", formats.interval(ends))]
-    sums = [
-        cell
-        for whole, other, digits in zip(total.sums, total.other_sums, decimals, strict=True)
-        for each in (whole, other)
-        for cell in value_cells(each, digits)
-    ]
-    return [_shortened(str(total.value)), *counted, *sums]
-
-
 def notes(result: PrivateResult, shown: int) -> Iterable[str]:
     """Yields what is said of a result of which so many rows are shown, and then its `facts`."""
     yield from (each.text for each in result.statements)
     yield from facts(result, shown)
 
 
-def facts(result: PrivateResult, shown: int, *, totals: bool = True) -> Iterable[str]:
-    """Yields what a result has beside its rows, of which so many are shown: other numbers, the cost, and what is left.
-
-    Args:
-        result: The result.
-        shown: How many rows are shown above.
-        totals: Whether totals are said, a line each; a page that has a table of them does without.
-    """
+def facts(result: PrivateResult, shown: int) -> Iterable[str]:
+    """Yields what a result has beside its rows, of which so many are shown: other numbers, cost, and what is left."""
     if shown < len(result.rows):
         yield f"the first {shown} of {len(result.rows):,} elements"
     if result.total is not None:
         total = result.total
         yield f"{total.noisy_count:,} members count in any of the elements, {formats.interval(total.interval)}"
-    if totals:
-        yield from (visible(line) for line in total_lines(result.totals, result.parameters))
     yield f"cost: {formats.cost(result.cost)}; charged now: {formats.cost(result.charged)}"
     yield from (f"left of {formats.level(level)}" for level in result.remaining)
 

@@ -7,9 +7,8 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from pinot_connector.dbapi.tables import Values, described, listed, totals_described, totals_tabulated
+from pinot_connector.dbapi.tables import Values, described, tabulated
 from pinot_connector.engines.base import ColumnType
-from pinot_connector.errors import InvalidQuestion
 from pinot_connector.results import PrivateResult
 
 _TYPES = {
@@ -20,9 +19,9 @@ _TYPES = {
 }
 
 
-def result_frame(result: PrivateResult, *, totals: bool) -> Any:
+def result_frame(result: PrivateResult) -> Any:
     """Returns a `pandas.DataFrame`; see `PrivateResult.to_pandas`."""
-    names, rows = _tabulated(result, totals=totals)
+    names, rows = _tabulated(result)
     frame = pd.DataFrame.from_records(rows, columns=names)
     frame.attrs = {"release_id": result.release_id, "confidence": result.confidence}
     if result.bottom is not None:
@@ -30,21 +29,19 @@ def result_frame(result: PrivateResult, *, totals: bool) -> Any:
     return frame
 
 
-def result_table(result: PrivateResult, *, totals: bool) -> Any:
+def result_table(result: PrivateResult) -> Any:
     """Returns a `pyarrow.Table`; see `PrivateResult.to_arrow`."""
-    names, rows = _tabulated(result, totals=totals)
-    kinds = _total_kinds(result) if totals else _kinds(result, len(names))
+    names, rows = _tabulated(result)
+    kinds = _kinds(result, len(names))
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
     return pa.table(
         [pa.array(values, kind) for values, kind in zip(columns, kinds, strict=True)], names=names
     )
 
 
-def _tabulated(result: PrivateResult, *, totals: bool) -> tuple[list[str], list[Values]]:
-    if totals and result.totals is None:
-        raise InvalidQuestion("totals", "expected the result of a question for totals")
-    named, rows = (totals_described, totals_tabulated) if totals else (described, listed)
-    return [column[0] for column in named(result, intervals=True)], list(rows(result, intervals=True))
+def _tabulated(result: PrivateResult) -> tuple[list[str], list[Values]]:
+    names = [column[0] for column in described(result, intervals=True)]
+    return names, list(tabulated(result, intervals=True))
 
 
 def _kinds(result: PrivateResult, width: int) -> list[Any]:
@@ -56,10 +53,3 @@ def _kinds(result: PrivateResult, width: int) -> list[Any]:
     kinds += counts[: width - len(kinds)]
     # Sums and averages, or quantiles, with the ends of their intervals.
     return kinds + [pa.date32() if result.parameters.has_days else pa.float64()] * (width - len(kinds))
-
-
-def _total_kinds(result: PrivateResult) -> list[Any]:
-    stated = result.parameters.totals
-    own = [_TYPES[column.type] for column in result.columns if stated and column.name == stated.column]
-    numbers = [pa.int64()] * 3 + [pa.float64()] * 3 * len(result.parameters.aggregates)
-    return own + 2 * numbers

@@ -7,34 +7,28 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 
-from pinot_connector.errors import IntegrityError, InvalidQuestion
+from pinot_connector.errors import InvalidQuestion
 from pinot_connector.results import PrivateResult, Row
 
-# More bars cannot be read. A total has a second one: what the elements leave of it.
+# More bars cannot be read.
 MAX_BARS = 50
-MAX_TOTALS = MAX_BARS // 2
 # Longer labels would leave no room for the picture.
 MAX_LABEL = 40
-_COLOUR, _BOTTOM_COLOUR, _OTHER_COLOUR = "#2f86b5", "#c2650a", "#999999"
+_COLOUR, _BOTTOM_COLOUR = "#2f86b5", "#c2650a"
 
 
-def plotted(result: PrivateResult, *, series: bool | None, totals: bool, axes: Any) -> Any:
+def plotted(result: PrivateResult, *, series: bool | None, axes: Any) -> Any:
     """Draws a result; see `PrivateResult.plot`."""
     counted = [row for row in result.rows if row.interval is not None]
     if len(counted) != len(result.rows):
         raise InvalidQuestion("plot", "expected a result with counts")
-    if totals and (result.totals is None or series):
-        raise InvalidQuestion("totals", "expected the result of a question for totals, and no series")
     if series is None:
         series = is_series(result)
     if series and len(result.columns) != 1:
         raise InvalidQuestion("plot", "expected elements of one column for a series")
     axes = plt.subplots(layout="constrained")[1] if axes is None else axes
-    if totals:
-        _draw_totals(axes, result)
-    else:
-        draw = _draw_series if series else _draw_bars
-        draw(axes, result, counted)
+    draw = _draw_series if series else _draw_bars
+    draw(axes, result, counted)
     return axes
 
 
@@ -59,34 +53,6 @@ def _draw_bars(axes: Any, result: PrivateResult, counted: list[Row]) -> None:
     if result.bottom is not None:
         _mark_bottom(axes.axvline, result.bottom)
         axes.legend()
-
-
-def _draw_totals(axes: Any, result: PrivateResult) -> None:
-    """Draws a pair of bars for each total, with a scale of their own: totals are much larger than elements."""
-    stated, shown = result.parameters.totals, (result.totals or ())[:MAX_TOTALS]
-    if stated is None:
-        raise IntegrityError("there are totals without parameters")
-    places = range(len(shown))
-    bars = (
-        ("total", _COLOUR, -0.2, [(each.noisy_count, each.interval) for each in shown]),
-        (
-            "other: not in the list",
-            _OTHER_COLOUR,
-            0.2,
-            [(each.other_count, each.other_interval) for each in shown],
-        ),
-    )
-    for label, colour, shift, numbers in bars:
-        shifted = [place + shift for place in places]
-        axes.barh(shifted, [count for count, _ in numbers], height=0.4, color=colour, label=label)
-        for place, (_, interval) in zip(shifted, numbers, strict=True):
-            _draw_interval(axes, place, interval)
-    axes.set_yticks(places, [_shown(str(each.value)) for each in shown], parse_math=False)
-    axes.invert_yaxis()
-    of = next(column.title for column in result.columns if column.name == stated.column)
-    cut = _cut(len(shown), len(result.totals or ()))
-    axes.set_xlabel(_shown(f"{stated.counted.value}, totals by {of}") + cut, parse_math=False)
-    axes.legend()
 
 
 def _counted(result: PrivateResult) -> str:

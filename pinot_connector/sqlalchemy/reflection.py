@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import types
@@ -72,12 +71,7 @@ def table_comment(table: TableEntry) -> str:
     """Returns what may be counted in a table, in a sentence."""
     counts, sums = [each.in_sql(table.member) for each in table.measures], _sums(table)
     also = f", also {', '.join(sums)}" if sums else ""
-    totals = "" if _share_of_totals(table) is None else "; by two columns also GROUPING SETS ((a, b), (a))"
-    return f"private answers: {' and '.join(counts)}, by up to four columns{also}{totals}"
-
-
-def _share_of_totals(table: TableEntry) -> Fraction | None:
-    return None if table.contributions is None else table.contributions.totals_share
+    return f"private answers: {' and '.join(counts)}, by up to four columns{also}"
 
 
 def _column(name: str, kind: TypeEngine[Any], comment: str) -> dict[str, Any]:

@@ -12,10 +12,8 @@ from pathlib import Path
 import pytest
 
 from dp_service.queries.policy import read_policy
-from pinot_connector import Credentials, Endpoint, GatewayClient
 from tests.support.paths import ROOT
 from tests.support.rings import needs
-from tests.support.sales import SHOWN, running_sales
 from tests.unit.gris_gateway.stage import ACCOUNT, COUNTS, Stage
 
 SOURCES = ROOT / "examples" / "go"
@@ -97,54 +95,3 @@ def test_the_table_that_is_asked_by_default_is_one_of_the_example_policy(program
         (ROOT / "examples" / "policy.yaml").read_bytes(), str(ROOT / "examples" / "policy.yaml")
     )
     assert table in {each.name for each in policy.policy.tables}
-
-
-def test_totals_by_a_looked_up_column_are_those_of_the_gateway(
-    program: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    """Elements, totals and what is left are those that Python is given free; a wrong column is refused by name."""
-    with running_sales(tmp_path_factory.mktemp("sales")) as sales:
-        token = sales.folder / "go.jwt"
-        token.write_text(sales.token("gopher"))
-        token.chmod(0o600)
-        words = [
-            "-gateway",
-            sales.gateway,
-            "-ca",
-            sales.authority.ca_file,
-            "-token",
-            token,
-            "-table",
-            "sales",
-        ]
-        words += ["-by", "topic,country", "-k", SHOWN]
-
-        def ran(totals: str) -> subprocess.CompletedProcess[str]:
-            command = list(map(str, [program, *words, "-totals", totals]))
-            return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-
-        ended, refused = ran("topic"), ran("article")
-        with GatewayClient(
-            Endpoint(sales.gateway, Credentials(sales.authority.ca_file, token_file=token))
-        ) as client:
-            result = client.top_k("sales", ["topic", "country"], SHOWN, totals_by="topic")
-    assert 0 == ended.returncode, ended.stderr
-    assert 0 == result.charged.information
-    elements = [
-        f"{', '.join(map(str, row.element))}\t{row.noisy_count}\t{' to '.join(map(str, row.interval or ()))}"
-        for row in result.rows
-    ]
-    totals = [
-        f"total of {each.value}\t{each.noisy_count}\t{' to '.join(map(str, each.interval))}"
-        f"\tother {each.other_count}\t{' to '.join(map(str, each.other_interval))}"
-        for each in result.totals or ()
-    ]
-    head = "totals by topic, of contributions"
-    printed = ended.stdout.splitlines()
-    said = [f"{each.code}: {each.text}" for each in result.statements]
-    assert printed[:-1] == [*elements, head, *totals, *said]
-    assert (1, "totals_by: expected one of exactly two columns" in refused.stderr) == (
-        refused.returncode,
-        True,
-    )
-    assert "gris.app/INVALID_ARGUMENT" in refused.stderr

@@ -12,7 +12,6 @@ import pytest
 
 from tests.support.paths import ROOT
 from tests.support.rings import needs
-from tests.support.sales import FAR, SHOWN, TOTALS, running_sales
 from tests.unit.gris_gateway.stage import ACCOUNT, COUNTS, Stage
 
 SOURCES = ROOT / "examples" / "node"
@@ -86,36 +85,3 @@ def test_a_refusal_names_its_reason(program: Path, stage: Stage) -> None:
     assert (1, "gris.app/REFUSED_BY_POLICY" in ended.stderr) == (ended.returncode, True), ended.stderr
     ended = asked(program, stage, "--token", token, "--sql", "DROP TABLE visits")
     assert (1, "gris.app/INVALID_ARGUMENT" in ended.stderr) == (ended.returncode, True), ended.stderr
-
-
-def test_it_prints_totals_and_what_the_elements_leave_of_them(
-    program: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    """Of a question by two columns, also where one of them is looked up; SQL asks for the same release."""
-    with running_sales(tmp_path_factory.mktemp("sales")) as sales:
-        token = sales.folder / "node.jwt"
-        token.write_text(sales.token("node"))
-        token.chmod(0o600)
-        words = [
-            "--gateway",
-            sales.gateway.replace("127.0.0.1", "localhost"),
-            "--ca",
-            sales.authority.ca_file,
-        ]
-        words += ["--token", token, "--protos", ROOT / "protos"]
-        form = ["--table", "sales", "--by", "topic,country", "--k", SHOWN, "--totals", "topic"]
-        sql = (
-            "SELECT topic, country, COUNT(DISTINCT member_id) FROM sales "
-            "GROUP BY GROUPING SETS ((topic, country), (topic))"
-        )
-        said = []
-        for asked_for in (form, ["--sql", sql]):
-            command = list(map(str, ["node", program, *words, *asked_for]))
-            ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-            assert 0 == ended.returncode, ended.stderr
-            said.append([line.split("\t") for line in ended.stdout.splitlines()])
-    by_form, by_sql = ([line[:3] for line in lines if line[0].startswith("total of ")] for lines in said)
-    assert [line[0] for line in by_form] == [f"total of {topic}" for topic in TOTALS]
-    assert by_form == by_sql
-    left = [int(line[3].removeprefix("other ")) for line in said[0] if line[0].startswith("total of ")]
-    assert all(abs(found - other) < FAR for found, (_, other) in zip(left, TOTALS.values(), strict=True))

@@ -135,7 +135,7 @@ def _released(said: dict[str, Any]) -> Iterator[str]:
     yield f"ids: {said['query_id'][:16]} {said['release_id'][:16]} data {said['data_version'][:8]}"
     yield f"cost: {said['cost']['information']} information, {said['cost']['calls']} calls"
     yield f"then says: {_codes(said)}"
-    whole = {name: said[name] for name in ("rows", "bottom", "total", "totals", "rank_errors", "selected")}
+    whole = {name: said[name] for name in ("rows", "bottom", "total", "rank_errors", "selected")}
     yield f"answer: {_digest(json.dumps(whole))}, {len(said['rows'])} rows, {said['interval_kind']} intervals"
     for row in said["rows"][:_ROWS]:
         yield f"row: {_short(json.dumps(row, ensure_ascii=True))}"

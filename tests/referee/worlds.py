@@ -72,12 +72,9 @@ _UNBOUNDED = (
 )
 _SERIES = "time: {column: day, type: date, buckets: [day, week, month, quarter, year], parts: [weekday, week, month]}"
 _BOUNDED = (
-    _table("counts", _TIME, f"{_IN_QUERY}, shift: true, totals: {{share: 1/3}}}}", _COUNTED),
-    _table("sums", _SERIES, f"{_IN_QUERY}, buckets: 7, totals: {{one_value: [shop]}}, {_SUMS}}}", _COUNTED)
-    + _VALUES,
-    _table("looks", _TIME, f"{_IN_QUERY}, totals: {{}}, {_NAMES}, {_SUMS}}}", _COUNTED)
-    + _VALUES
-    + _QUANTILES,
+    _table("counts", _TIME, f"{_IN_QUERY}, shift: true}}", _COUNTED),
+    _table("sums", _SERIES, f"{_IN_QUERY}, buckets: 7, {_SUMS}}}", _COUNTED) + _VALUES,
+    _table("looks", _TIME, f"{_IN_QUERY}, {_NAMES}, {_SUMS}}}", _COUNTED) + _VALUES + _QUANTILES,
     _table("cells", _TIME, f"{_IN_QUERY}, shift: true, {_SUMS}}}", _COUNTED) + _VALUES + _QUANTILES,
     _table("topics", _TIME, f"{_IN_QUERY}}}", _COUNTED)
     + "      topic: {type: string, group_by: true, filter: [in, not_in], "

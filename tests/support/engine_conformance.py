@@ -17,7 +17,6 @@ settings, how it notices changes) is tested beside the class, not in it.
 from __future__ import annotations
 
 import datetime
-import json
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -28,13 +27,10 @@ from typing import Any
 
 import pytest
 
-from dp_service.queries.asked_numbers import Measure, sum_of
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.render.dialects import DIALECTS
-from dp_service.queries.resolution import Resolution, resolve
+from dp_service.queries.resolution import resolve
 from dp_service.queries.sql import parse_sql
-from dp_service.queries.structured import HistogramQuery
-from dp_service.terms import Scalar
 from pinot_connector.engines.base import (
     ColumnType,
     Element,
@@ -53,7 +49,6 @@ from pinot_connector.errors import (
     IncompleteAnswer,
 )
 from tests.support.engine_queries import engine_query
-from tests.support.queries.drill_down import released, require_released, rows_of
 from tests.support.some import some
 
 Rows = tuple[dict[str, Any], ...]
@@ -154,26 +149,6 @@ tables:
 """
 
 
-_DRILL_DOWN = """
-epsilon_per: 10
-delta: 1e-2
-count_noise: gaussian
-tables:
-  {table}:
-    member: member_id
-    measures: {{distinct_members: true{events}}}
-    contributions: {{bound: {bound}, typical: 3, units: 40000, min_count: 3, totals: {{}}, {more}}}
-    columns:
-      member_id: {{type: string}}
-      page: {{type: string, group_by: true{pages}}}
-      regular: {{type: bool, group_by: true{flags}}}
-"""
-_SCORES = """
-    values:
-      score: {type: int64, lower: -10, upper: 10, nulls: own_count, null_value: -2147483648}
-"""
-
-
 def members_seen(column: str, start: str, end: str) -> dict[str, int]:
     """Returns how many members have each page, of the rows from one instant to before another."""
     unit = {"seen_s": 1_000_000, "seen_ms": 1_000}.get(column, 1)
@@ -228,29 +203,6 @@ class HeldTable:
         count = "COUNT(*)" if rows else "COUNT(DISTINCT member_id)"
         question = parse_sql(f"SELECT {count} FROM {self.table} {where}", policy)
         return engine_query(resolve(question, policy, now=0), self.engine.dialect)
-
-    def drill_down(self, measure: Measure, *, known: bool) -> Resolution:
-        """Returns a question for pages and whether the visit is a regular one, with totals of the latter.
-
-        Of events it sums the scores, too. Where the engine has no queries inside another one, the table counts as a
-        bounded copy: no member has more elements than count.
-        """
-        is_copy = Feature.BOUNDED_COPY in self.features and Feature.PINOT_MULTISTAGE not in self.features
-        in_copy = is_copy and measure is Measure.DISTINCT_MEMBERS
-        text = _DRILL_DOWN.format(
-            table=self.table,
-            events="" if in_copy else ", events: {tau: 2, tau_is: clipped}",
-            bound="prepared" if in_copy else "in_query",
-            more="elements: [page, regular], period: all"
-            if in_copy
-            else "sums: {max_members: 100, max_rows: 100}",
-            pages=f", domain: {json.dumps([*COUNTS][:-1], ensure_ascii=False)}" if known else "",
-            flags=", domain: [true, false]" if known else "",
-        )
-        policy = parse_policy(text if in_copy else text + _SCORES)
-        sums = (sum_of("score"),) if measure is Measure.EVENTS else ()
-        query = HistogramQuery(self.table, ("page", "regular"), measure, aggregates=sums, totals_by="regular")
-        return resolve(query, policy, now=0)
 
     def read(self, name: str, type_: ColumnType) -> ReadColumn:
         """Returns a column of texts as one that a query was written for."""
@@ -470,27 +422,6 @@ class EngineConformance(TimestampConformance):
         assert (events if rows else members) == sum(answer.counts)
         assert len(answer.counts) == 1 or not sum(answer.counts)
         assert {int} >= set(map(type, answer.counts))
-
-    @pytest.mark.parametrize(
-        ("measure", "known", "expected"),
-        [
-            (Measure.DISTINCT_MEMBERS, False, {True: (8,), False: (3,)}),
-            (Measure.DISTINCT_MEMBERS, True, {True: (7,), False: (3,)}),
-            (Measure.EVENTS, False, {True: (9, 1_800, 9), False: (3, -4_200, 3)}),
-        ],
-    )
-    def test_totals_have_all_elements_also_those_that_the_list_hides(
-        self, held: HeldTable, measure: Measure, *, known: bool, expected: dict[Scalar, tuple[int, ...]]
-    ) -> None:
-        """Of members in each page, also of pages of fewer than three; of rows, and of their scores twice."""
-        question = held.drill_down(measure, known=known)
-        query = engine_query(question, held.engine.dialect)
-        if not query.requires <= held.features:
-            pytest.skip("this engine runs no query inside another one")
-        found = released(question, rows_of(held.answer(query)))
-        hidden = {"zoo", "höme '% "} - {element[0] for element in found.elements}
-        assert len(hidden) == (1 if known else 2)
-        require_released(question, found, expected)
 
     def test_other_data_have_another_version_and_another_answer(self, own: HeldTable) -> None:
         """Also where there are as many rows as before."""

@@ -51,7 +51,7 @@ tables:
   clamped:
     member: member_id
     time: {{column: day, type: date, buckets: [week]}}
-    contributions: {{{_ONE_LOOK}, totals: {{}}, {_SUMS}}}
+    contributions: {{{_ONE_LOOK}, {_SUMS}}}
     measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}, distinct: {{city: 2}}}}
     columns: {KNOWN}
     values: {_VALUES}
@@ -149,11 +149,6 @@ KINDS = {
     "sums of two looks": _kind(f"SELECT city, {_PEOPLE}, SUM(price) FROM looks GROUP BY city", "sums.of"),
     "empty sums": _kind(
         f"SELECT city, {_PEOPLE}, SUM(price) FROM looks WHERE day < '2020-01-01' GROUP BY city", "sums.of"
-    ),
-    "totals": _kind(
-        "SELECT country, city, COUNT(*) AS n, SUM(amount) FROM clamped "
-        "GROUP BY GROUPING SETS ((country, city), (country))",
-        *("totals.of", "intervals.totals"),
     ),
     "series": _kind(
         f"SELECT DATE_TRUNC('week', day) AS week, {_PEOPLE} FROM clamped WHERE {_JANUARY} GROUP BY 1"

@@ -42,7 +42,6 @@ from pinot_connector.parameters import IntervalKind
 from pinot_connector.questions import sql_question
 from pinot_connector.release_store.receipts import with_elements, without_elements
 from pinot_connector.results import Explanation, PrivateResult, Row, Total
-from pinot_connector.totals import TotalRow
 from tests.support.agents import text_of
 from tests.support.clients import Counted, blocking_client_of
 from tests.support.rings import needs
@@ -235,18 +234,11 @@ def lines_of(result: PrivateResult, surface: str) -> Iterator[list[str]]:
                 yield [*element, shown.title, *cells]
             continue
         yield [*element, *_counted(row), *chain(*values)]
-    for total in result.totals or ():
-        sums = zip(total.sums, total.other_sums, decimals, strict=True)
-        values = [
-            _cells(*written(each.value, each.interval, digits)) for *pair, digits in sums for each in pair
-        ]
-        other = _cells(total.other_count, *total.other_interval)
-        yield [str(total.value), *_counted(total), *other, *chain(*values)]
     if result.total is not None:
         yield _counted(result.total)
 
 
-def _counted(row: Row | Total | TotalRow) -> list[str]:
+def _counted(row: Row | Total) -> list[str]:
     return [] if row.interval is None else _cells(row.noisy_count, *row.interval)
 
 
@@ -284,7 +276,7 @@ def _numbers(value: Any) -> Any:
 
 
 def require_agent_numbers(seen: Seen) -> None:
-    """Assert that an agent gets every row and total with all its numbers."""
+    """Assert that an agent gets every row with all its numbers."""
     result, end = seen.result, ("cell" if seen.result.parameters.quantiles else "interval")
 
     def of_value(value: dict[str, Any] | None) -> Any:
@@ -295,10 +287,6 @@ def require_agent_numbers(seen: Seen) -> None:
         interval = got["interval"] and (got["interval"]["lower"], got["interval"]["upper"])
         assert (got["count"], interval) == (row.noisy_count, row.interval)
         assert list(map(of_value, got["values"])) == [each and _numbers(each) for each in row.values]
-    for got, total in zip(seen.agent["totals"], result.totals or (), strict=True):
-        assert (got["count"], got["other_count"]) == (total.noisy_count, total.other_count)
-        assert list(map(of_value, got["values"])) == list(map(_numbers, total.sums))
-        assert list(map(of_value, got["other_values"])) == list(map(_numbers, total.other_sums))
     assert (seen.agent["rank_errors"], seen.agent["release_id"]) == (
         list(map(float, result.rank_errors)),
         result.release_id,
@@ -317,12 +305,12 @@ def program_numbers(count: Any, interval: Any, values: Iterable[Any]) -> list[An
     return found
 
 
-def names_of(result: PrivateResult, *, prefix: str = "") -> list[str]:
+def names_of(result: PrivateResult) -> list[str]:
     """Return the names of these numbers: those of the question, with the ends of an interval or a cell behind them."""
     titles = [result.count_alias or "count"] * (result.interval_kind is not IntervalKind.NONE)
     titles += [each.title for each in result.parameters.values]
     ends = ("_lower", "_upper") if result.parameters.quantiles is None else ("_cell_from", "_cell_to")
-    return [f"{prefix}{title}{end}" for title in titles for end in ("", *ends)]
+    return [f"{title}{end}" for title in titles for end in ("", *ends)]
 
 
 def require_program_numbers(seen: Seen) -> None:
@@ -336,32 +324,12 @@ def require_program_numbers(seen: Seen) -> None:
     assert [column[0] for column in seen.columns] == table.column_names == list(frame.columns) == names
     assert [tuple(row.values()) for row in table.to_pylist()] == rows
     assert rows_of(frame) == rows
-    assert seen.rows == [*rows, *rows_of_totals(result)]
+    assert seen.rows == rows
 
 
 def rows_of(frame: pandas.DataFrame) -> list[tuple[Any, ...]]:
     """Return the rows of a frame, with NULL as programs have it."""
     return list(frame.astype(object).where(frame.notna(), None).itertuples(index=False, name=None))
-
-
-def rows_of_totals(result: PrivateResult) -> Iterator[tuple[Any, ...]]:
-    """Yield totals as SQL has them behind the rows, and assert that frames have them apart."""
-    stated = result.parameters.totals
-    if stated is None or result.totals is None:
-        return
-    titles = [column.title for column in result.columns]
-    place = [column.name for column in result.columns].index(stated.column)
-    apart = []
-    for total in result.totals:
-        whole = program_numbers(total.noisy_count, total.interval, total.sums)
-        other = program_numbers(total.other_count, total.other_interval, total.other_sums)
-        apart.append((total.value, *whole, *other))
-        # The column that they add up over is NULL.
-        yield (*(total.value if each == place else None for each in range(len(titles))), *whole)
-    table = result.to_arrow(totals=True)
-    assert table.column_names == [titles[place], *names_of(result), *names_of(result, prefix="other_")]
-    assert [tuple(row.values()) for row in table.to_pylist()] == apart
-    assert rows_of(result.to_pandas(totals=True)) == apart
 
 
 def require_json(seen: Seen) -> None:
@@ -390,7 +358,7 @@ def require_same_by_own_services(stage: Stage, sql: str, result: PrivateResult) 
     with blocking_client_of(stage, engine, account="acme/own") as client:
         own, price = client.sql(sql), client.explain(sql)
     engine.close()
-    assert (own.rows, own.totals, own.total) == (result.rows, result.totals, result.total)
+    assert (own.rows, own.total) == (result.rows, result.total)
     assert (own.release_id, own.cost, own.statements) == (result.release_id, result.cost, result.statements)
     assert price.parameters.mechanism is result.mechanism
 
@@ -472,14 +440,14 @@ def require_untouched(stage: Stage, explained: str, plain: str) -> None:
     engine.close()
 
 
-@pytest.mark.parametrize("kind", ["plain", "totals", "quantiles"])
+@pytest.mark.parametrize("kind", ["plain", "quantiles"])
 async def test_columns_alone_are_free_through_a_gateway(reader: Reader, kind: str) -> None:
     """By LIMIT 0, under the names of the answer; a request id does not make them something that was paid for."""
     sql = f"{KINDS[kind].sql.partition(' ORDER')[0]} LIMIT 0"
     async with AsyncGatewayClient(Endpoint(reader.stage.gateway, reader.credentials)) as client:
         before = [each async for each in client.releases()]
         result = await client.ask(sql_question(sql), request_id="columns", max_cost=0)
-        assert (result.columns[0].name, result.rows, result.totals) == ("country", (), None)
+        assert (result.columns[0].name, result.rows) == ("country", ())
         assert before == [each async for each in client.releases()]
 
 

@@ -7,8 +7,7 @@ computed from bounded members, which the mechanisms cannot see: if they were not
   its intervals, by the laws of `noise_pairs`; `moments_of_names` does it in two looks;
 * `quantile_gumb`: quantiles, largest and smallest values over a public grid, by the scores of `rank_scores`;
   `rank_errors` says how far they may be from the rank that was wanted, and `ranked_values` is all that one question
-  asks for;
-* `drill_down`: totals beside rows of pairs, and what the shown rows leave of them.
+  asks for.
 
 Sums are accounted as all Gaussian noise is; quantiles in bounded range, as every choice is.
 
@@ -19,13 +18,6 @@ Papers, as the modules name them: Berger and Boos 1994; Bun and Steinke 2016 (ar
 """
 
 from dp_service.mechanisms.aggregates.bound_moments import BoundMoments, ColumnSums, SumShare
-from dp_service.mechanisms.aggregates.drill_down import (
-    DrillDown,
-    NoisyTotals,
-    named_totals,
-    other,
-    total_bound,
-)
 from dp_service.mechanisms.aggregates.moments_of_names import MomentsOfNames
 from dp_service.mechanisms.aggregates.quantile_gumb import CellsOfGroups, ExtremeGumb, QuantileGumb
 from dp_service.mechanisms.aggregates.rank_errors import RankError, rank_error, rank_errors, spare_members
@@ -37,11 +29,9 @@ __all__ = [
     "BoundMoments",
     "CellsOfGroups",
     "ColumnSums",
-    "DrillDown",
     "ExtremeGumb",
     "Largest",
     "MomentsOfNames",
-    "NoisyTotals",
     "Quantile",
     "QuantileGumb",
     "RankError",
@@ -50,10 +40,7 @@ __all__ = [
     "ReleasedMoments",
     "Smallest",
     "SumShare",
-    "named_totals",
-    "other",
     "rank_error",
     "rank_errors",
     "spare_members",
-    "total_bound",
 ]

@@ -46,12 +46,6 @@ def in_query_bound(resolution: Resolution) -> InQueryBound | None:
 
 
 def min_count_of(resolution: Resolution) -> int | None:
-    """Return the smallest count that is looked at; None: all of them, as in the second of two looks.
-
-    Totals are of all elements: if the query left out those below a count, one member could bring or remove a whole
-    count of others.
-    """
+    """Return the smallest count that is looked at; None: all of them, as in the second of two looks."""
     contributions = resolution.parameters.contributions
-    if resolution.parameters.totals is not None:
-        return None
     return None if contributions is None or resolution.names is not None else contributions.min_count

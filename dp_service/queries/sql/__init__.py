@@ -1,7 +1,7 @@
 """SQL into the structured form: the words that people, BI tools and language models write for one question.
 
     SELECT dims.., numbers.. FROM table [[AS] alias] [WHERE conditions]
-    [GROUP BY dims.. | ALL | GROUPING SETS ((a, b), (a))] [HAVING conditions on numbers]
+    [GROUP BY dims.. | ALL] [HAVING conditions on numbers]
     [ORDER BY number [DESC] [, dims [ASC]]] [LIMIT k | FETCH FIRST k ROWS ONLY]
 
 One of dims may be DATE_TRUNC('month', time): then ORDER BY may also be dims [ASC] alone, as it is without ORDER BY.
@@ -11,9 +11,8 @@ count of members SUM and AVG are over members' totals, one number of each member
 they are over rows, and so is AVG alone. Without dims the count is one total. Without a number, but with a count in
 ORDER BY, the question is about the order alone.
 
-GROUPING SETS asks for two columns, and for totals by one of them; then there is neither ORDER BY nor LIMIT. Beside
-percentiles there is no LIMIT, and ORDER BY is with one of them. The smallest number comes first in a list of a known
-domain alone.
+Beside percentiles there is no LIMIT, and ORDER BY is with one of them. The smallest number comes first in a list of a
+known domain alone.
 
 Conditions compare a column with literals by =, <>, IN, BETWEEN, <, <=, >, >=, LIKE, ILIKE and IS NULL, joined by AND,
 OR and NOT. Without a number, or with LIMIT 0, a question is about what the policy lists and needs no release. EXPLAIN
@@ -43,7 +42,7 @@ from dp_service.queries.sql import tree
 from dp_service.queries.sql.clauses import place_of, placed_in
 from dp_service.queries.sql.conditions import filters_of
 from dp_service.queries.sql.having import having_of, says_that_rows_are
-from dp_service.queries.sql.ordering import Order, is_of_elements, order_of, place_of_number, totals_by
+from dp_service.queries.sql.ordering import Order, is_of_elements, order_of, place_of_number, require_groups
 from dp_service.queries.sql.places import RefusedHereError, located, refuse
 from dp_service.queries.sql.probes import is_probe, probe_of
 from dp_service.queries.sql.quotients import number_selected
@@ -211,8 +210,8 @@ def _question(select: tree.Select, policy: Policy) -> HistogramQuery:
     selected = select_list_of(select, scope)
     if _asks_for_values(select, selected, scope):
         return _of_listed_values(select, selected, scope)
-    totals = totals_by(select, selected, scope)
-    _check_clauses(select, selected, totals, scope)
+    require_groups(select, selected, scope)
+    _check_clauses(select, selected, scope)
     ordered = order_of(select.order, selected, scope)
     measure = _measure(select, selected, ordered, scope)
     filters = filters_of(select.where, scope, selected.names)
@@ -225,7 +224,7 @@ def _question(select: tree.Select, policy: Policy) -> HistogramQuery:
         measure=measure,
         filters=filters or (),
         free=Free.COLUMNS if is_free else None,
-        k=None if selected.quantiles or totals else _limit(select, is_free=is_free),
+        k=None if selected.quantiles else _limit(select, is_free=is_free),
         omit_counts=not (selected.count or selected.aggregates or selected.quantiles),
         aggregates=selected.aggregates,
         ordered_by=ordered.aggregate,
@@ -234,7 +233,6 @@ def _question(select: tree.Select, policy: Policy) -> HistogramQuery:
         by_element=ordered.by_element and not in_order and not selected.quantiles,
         smallest_first=ordered.smallest_first,
         having=() if selected.quantiles else _having(select, selected, measure, scope),
-        totals_by=totals,
         count_alias=None if selected.count is None else selected.count.alias,
         aliases=_aliases(selected),
         shown=selected.shown,
@@ -276,8 +274,8 @@ def _of_listed_values(select: tree.Select, selected: SelectList, scope: Scope) -
     is_plain = dimensions == selected.names
     if not ((is_known and is_plain) or is_of_columns) or not is_apart or select.having:
         refuse(select.distinct or select, _DISTINCT)
-    if select.group is not None and totals_by(select, selected, scope) is not None:
-        refuse(select.group, "GROUPING SETS without a number is not accepted: GROUP BY the selected columns")
+    if select.group is not None:
+        require_groups(select, selected, scope)
     if not order_of(select.order, selected, scope).by_element and select.order:
         refuse(select.order[0].value, _DISTINCT)
     return HistogramQuery(
@@ -326,26 +324,23 @@ def _aliases(selected: SelectList) -> tuple[str | None, ...]:
     return found if any(found) else ()
 
 
-def _check_clauses(select: tree.Select, selected: SelectList, totals: str | None, scope: Scope) -> None:
-    """Refuse clauses that would be another choice from the data, at another price."""
-    if not selected.quantiles and totals is None:
+def _check_clauses(select: tree.Select, selected: SelectList, scope: Scope) -> None:
+    """Refuse clauses beside quantiles that would be another choice from the data, at another price."""
+    if not selected.quantiles:
         return
-    beside, because = _BESIDE[bool(selected.quantiles)]
+    beside, because = "percentiles, MIN and MAX", "every element of the domain is shown"
     is_said = (
         not selected.dimensions and select.having is not None and says_that_rows_are(select.having, scope)
     )
     if select.having is not None and not is_said:
         refuse(select.having, f"HAVING is not accepted beside {beside}: {because}")
-    if select.order and not selected.quantiles:
-        refuse(select.order[0].value, f"ORDER BY is not accepted beside {beside}: {because}")
-    if select.limit is not None and 0 < integer(select.limit) < _most_rows(selected, totals, scope):
+    if select.limit is not None and 0 < integer(select.limit) < _most_rows(selected, scope):
         refuse(select.limit, f"LIMIT is not accepted beside {beside}, leave it out: {because}")
 
 
-def _most_rows(selected: SelectList, totals: str | None, scope: Scope) -> float:
+def _most_rows(selected: SelectList, scope: Scope) -> float:
     """Return how many rows an answer can have: as many as the policy tells, and no answer more than a million."""
-    sizes = {each.of: _most_values(each.of, scope) for each in selected.dimensions}
-    return min(_NO_LIMIT, prod(sizes.values()) + (0 if totals is None else sizes[totals]))
+    return min(_NO_LIMIT, prod(_most_values(each.of, scope) for each in selected.dimensions))
 
 
 def _most_values(dimension: Dimension, scope: Scope) -> float:
@@ -363,14 +358,3 @@ _DISTINCT = (
     "SELECT DISTINCT without a count is answered of columns whose domain the policy lists, without other conditions: "
     "which values the data have is found by GROUP BY and COUNT(*)"
 )
-_BESIDE = {
-    True: (
-        "percentiles, MIN and MAX",
-        "every element of the domain is shown",
-    ),
-    False: (
-        "GROUPING SETS",
-        "totals are beside a whole list in the order of its counts, which neither is mixed with them nor cut; a "
-        "structured question with totals_by takes k",
-    ),
-}

@@ -28,7 +28,6 @@ _ELEMENT_ORDER = (
     "select the column first that comes first, such as DATE_TRUNC(..) of a series"
 )
 _DESCENDING = "expected ORDER BY with a number, and then columns ascending"
-_SETS = "expected GROUPING SETS ((a, b), (a)) alone: the two selected columns, and the one that totals are of"
 
 
 @dataclass(frozen=True)
@@ -198,25 +197,22 @@ def place_of_number(
     return None
 
 
-def totals_by(select: tree.Select, selected: SelectList, scope: Scope) -> str | None:
-    """Check that the groups are of the selected columns, and return of which column totals are asked for, if of any."""
+def require_groups(select: tree.Select, selected: SelectList, scope: Scope) -> None:
+    """Check that the groups are of the selected columns."""
     group = select.group
     needed = [each for each in selected.dimensions if isinstance(each.of, str) or each.of.is_grouped_by]
     if group is None:
         if needed:
             refuse(select.items[0].value, _without_grouping(selected, scope.table))
-        return None
-    if group.sets:
-        return _of_sets(group, selected, scope)
+        return
     if group.all_selected:
-        return None
-    grouped = [_grouped(each, "GROUP BY", selected, scope) for each in group.keys]
+        return
+    grouped = [_grouped(each, selected, scope) for each in group.keys]
     if len(grouped) != len(needed) or set(grouped) != set(needed):
         refuse(group, "expected GROUP BY with exactly the selected columns")
-    return None
 
 
-def _grouped(node: tree.Expression, clause: str, selected: SelectList, scope: Scope) -> Dimension:
+def _grouped(node: tree.Expression, selected: SelectList, scope: Scope) -> Dimension:
     position = whole_number(node)
     if position is None:
         return selected.key(node, scope)
@@ -225,22 +221,9 @@ def _grouped(node: tree.Expression, clause: str, selected: SelectList, scope: Sc
         places = [i for i, each in enumerate(selected.columns, start=1) if isinstance(each, Dimension)]
         refuse(
             node,
-            f"expected the position of a column in {clause}: {', '.join(map(str, places)) or 'there are none'}",
+            f"expected the position of a column in GROUP BY: {', '.join(map(str, places)) or 'there are none'}",
         )
     return named
-
-
-def _of_sets(group: tree.Grouping, selected: SelectList, scope: Scope) -> str:
-    """Return of which column GROUPING SETS ask for totals: (a, b) and (a), in any order."""
-    sets = sorted(
-        ([_grouped(each, "GROUPING SETS", selected, scope) for each in part] for part in group.sets), key=len
-    )
-    if [len(each) for each in sets] != [1, 2] or set(sets[1]) != set(selected.dimensions):
-        refuse(group, _SETS)
-    total = sets[0][0].of
-    if sets[0][0] not in selected.dimensions or not isinstance(total, str):
-        refuse(group, _SETS)
-    return total
 
 
 def _without_grouping(selected: SelectList, table: Table) -> str:

@@ -15,7 +15,7 @@ from dp_service.queries.sql.places import Span, refuse
 from dp_service.queries.sql.refusals import named
 from dp_service.queries.sql.tokens import Token
 from dp_service.queries.sql.tree import Expression, Select
-from dp_service.queries.sql.words import KEYWORDS, NO_NAMES
+from dp_service.queries.sql.words import KEYWORDS, NO_NAMES, TOTALS
 
 _ONE_INSIDE = (
     "more than one statement inside of another is not accepted: one in parentheses behind FROM, or one behind WITH; "
@@ -292,31 +292,17 @@ class StatementReader(ExpressionReader):
             refuse(self.next, "DISTINCT in GROUP BY is not accepted")
         if self.next.word == "ALL" and self.ahead().text not in (",", "("):
             return tree.Grouping(first, self.take(), all_selected=True)
-        if self.takes("GROUPING", "SETS"):
-            return self._grouping_sets(first)
+        if self.next.word == "GROUPING":
+            refuse(self.next, f"GROUPING SETS is not accepted: {TOTALS}")
         keys = self._few(self._key)
         if self.next.word == "WITH":
-            refuse(self.next, "ROLLUP, CUBE and TOTALS are not accepted: GROUPING SETS ((a, b), (a)) is")
+            refuse(self.next, f"WITH in GROUP BY is not accepted: {TOTALS}")
         return tree.Grouping(first, self.last, keys)
 
     def _key(self) -> Expression:
         if self.next.text == "," or self.next.kind == "end" or self.next.word in ("ORDER", "LIMIT", "HAVING"):
             refuse(self.next, "a comma that separates nothing is not accepted")
         return self.condition()
-
-    def _grouping_sets(self, first: Token) -> tree.Grouping:
-        self.expect("(")
-        sets = self._few(self._set)
-        self.expect(")")
-        return tree.Grouping(first, self.last, sets=sets)
-
-    def _set(self) -> tuple[Expression, ...]:
-        if self.next.text == "(" and self.ahead().text == ")":
-            refuse(
-                self.next, "GROUPING SETS with a total of everything is not accepted: ask for the total apart"
-            )
-        found = self.value()
-        return found.parts if isinstance(found, tree.Row) else (found,)
 
     def _order(self) -> tuple[tree.Key, ...]:
         self.expect("BY")

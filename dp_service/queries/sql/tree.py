@@ -254,10 +254,9 @@ class TableName(Node):
 
 @dataclass(frozen=True, slots=True)
 class Grouping(Node):
-    """GROUP BY: keys, or `sets` of keys; `all_selected`: by everything that is selected and no number."""
+    """GROUP BY: keys; `all_selected`: by everything that is selected and no number."""
 
     keys: tuple[Expression, ...] = ()
-    sets: tuple[tuple[Expression, ...], ...] = ()
     all_selected: bool = False
 
 

@@ -129,7 +129,7 @@ _BINS = "write FLOOR(column / 10) * 10, WIDTH_BUCKET(column, low, high, n) or DA
 _PATTERN = "write LIKE with % and _"
 _SPREAD = "ask for COUNT, SUM, AVG, STDDEV or a percentile"
 _CATALOGUE = "tables and columns are in the catalogue, which is free"
-_ROLLUP = "it asks for a total of everything as well; GROUPING SETS ((a, b), (a)) is for two columns and totals of one"
+TOTALS = "ask for totals in a question of their own, with their own GROUP BY"
 
 _FUNNELS = (
     "write FUNNEL_COUNT(STEPS(condition, condition, ..), CORRELATE_BY(member)): steps in any order of time"
@@ -159,8 +159,7 @@ REFUSED: dict[str, str] = {
     **dict.fromkeys(("CORR", "COVAR_POP", "COVAR_SAMP", "MODE", "SKEWNESS"), _SPREAD),
     **dict.fromkeys(("REGR_SLOPE", "KURTOSIS", "ANY_VALUE", "ARRAY_AGG", "STRING_AGG", "LIST"), _SPREAD),
     **dict.fromkeys(("GROUP_CONCAT", "LISTAGG", "HISTOGRAM", "FIRST", "LAST", "PRODUCT"), _SPREAD),
-    **dict.fromkeys(("ROLLUP", "CUBE"), _ROLLUP),
-    "GROUPING": "a total has NULL in the column that it adds up over, and no other row has",
+    **dict.fromkeys(("ROLLUP", "CUBE", "GROUPING"), TOTALS),
     **dict.fromkeys(("PERCENTILERAWEST", "PERCENTILERAWTDIGEST", "PERCENTILERAWKLL"), _SKETCH),
     **dict.fromkeys(("PERCENTILEMV", "PERCENTILEESTMV", "PERCENTILETDIGESTMV", "PERCENTILEKLLMV"), _SEVERAL),
     **dict.fromkeys(("MINMV", "MAXMV", "SUMMV", "COUNTMV", "DISTINCTCOUNTMV"), _SEVERAL),

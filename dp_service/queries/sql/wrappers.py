@@ -154,7 +154,7 @@ def _of_single_rows(select: tree.Select, source: tree.Derived, inner: tree.Selec
     if select.group is None or not select.group.all_selected:
         keys = [] if select.group is None else [own(each) for each in select.group.keys]
     grouped = {_place_of(each, source, inner) for each in keys}
-    if grouped != set(range(len(inner.items))) - numbers or (inner.group is not None and inner.group.sets):
+    if grouped != set(range(len(inner.items))) - numbers:
         called = next((each.value for each in select.items if isinstance(each.value, tree.Call)), None)
         if select.group is not None or not isinstance(called, tree.Call):
             refuse(select.group or select.having or select, _REGROUPED)
@@ -201,8 +201,7 @@ def _spelt_out(inner: tree.Select) -> tree.Select:
 
     group = inner.group
     if group is not None:
-        sets = tuple(tuple(map(key, each)) for each in group.sets)
-        group = replace(group, keys=tuple(map(key, group.keys)), sets=sets)
+        group = replace(group, keys=tuple(map(key, group.keys)))
     return replace(
         inner,
         group=group,
@@ -220,8 +219,6 @@ def _inner_conditions(
         return where, having
     if inner.limit is not None:
         refuse(inner.limit, "LIMIT inside a statement that is filtered is not accepted: filter the inner one")
-    if inner.group is not None and inner.group.sets:
-        refuse(select.where, "WHERE around GROUPING SETS is not accepted: filter the inner statement")
     renamed = _Renamed(source, inner)
     for each in tree.conjunction(select.where):
         part = renamed.changed(each)
@@ -313,8 +310,7 @@ def _of_rows(select: tree.Select, source: tree.Derived, inner: tree.Select) -> t
     where = _both(inner.where, None if select.where is None else renamed.changed(select.where))
     group = select.group
     if group is not None:
-        sets = tuple(tuple(map(renamed.changed, each)) for each in group.sets)
-        group = replace(group, keys=tuple(map(renamed.key, group.keys)), sets=sets)
+        group = replace(group, keys=tuple(map(renamed.key, group.keys)))
     return replace(
         select,
         items=tuple(each for item in select.items for each in renamed.items(item)),

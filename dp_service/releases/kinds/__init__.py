@@ -1,8 +1,8 @@
 """The kinds of answers: `kind_of` returns that of a release's parameters, with all that is true of it alone.
 
 `kind` has what every kind says of itself. `laplace` and `gumbel` need no bound of contributions. `bounded` are counts
-of bounded ones, in one look or two; `relative` counts relative to their total, `moments` sums and averages, `totals`
-either of them with totals beside it. `quantiles` are cells of a grid.
+of bounded ones, in one look or two; `relative` counts relative to their total, `moments` sums and averages.
+`quantiles` are cells of a grid.
 """
 
 from dp_service.releases.kinds.kind import AnyKind, Kind

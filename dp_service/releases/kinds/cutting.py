@@ -17,9 +17,6 @@ from dp_service.terms import Element, Scalar
 
 MAX_LIST_BYTES = 128 * 2**20
 """How large the texts and numbers of a list are at most; release stores take twice as much."""
-MAX_TOTALS = 10_000
-MAX_TOTALS_BYTES = 2**20
-"""How many totals there are beside a list at most, and how large their texts: they travel in one message."""
 
 _NUMBER_BYTES = 10
 # Questions and engines have no longer texts.
@@ -41,31 +38,6 @@ def fitting_list(
     if indices.size and indices.size * (_WIDEST_BYTES * len(elements[0]) + numbers) > most_bytes:
         sizes = (numbers + sum(map(_bytes_of, elements[place])) for place in indices.tolist())
         return _first(drawn, _that_fit(sizes, most_bytes))
-    return drawn
-
-
-def fitting_totals(
-    totals: Sequence[Scalar],
-    drawn: MechanismOutput,
-    most: int = MAX_TOTALS,
-    most_bytes: int = MAX_TOTALS_BYTES,
-) -> MechanismOutput:
-    """Return a release whose totals can be sent.
-
-    Args:
-        totals: What each row of the histogram is part of.
-        drawn: The release.
-        most: How many totals it has at most.
-        most_bytes: How large their texts are at most.
-    """
-    seen: set[Scalar] = set()
-    size = 0
-    for row, place in enumerate(drawn.selection.indices.tolist()):
-        if (total := totals[place]) not in seen:
-            seen.add(total)
-            size += _bytes_of(total)
-            if len(seen) > most or size > most_bytes:
-                return _first(drawn, row)
     return drawn
 
 

@@ -19,7 +19,6 @@ from dp_service.releases.kinds.parts import IncompleteParametersError
 from dp_service.releases.kinds.quantiles import Quantiles
 from dp_service.releases.kinds.reached import Reached
 from dp_service.releases.kinds.relative import Relative
-from dp_service.releases.kinds.totals import WithTotals
 from dp_service.terms import CountNoise, MechanismName
 
 # A call asks a dozen times for the kind of the same parameters.
@@ -51,8 +50,6 @@ def kind_of(parameters: ReleaseParameters) -> AnyKind:
         found = _KINDS[parameters.mechanism](parameters, Currency(parameters.epsilon_per, parameters.delta))
     except ValueError as error:
         raise UnusableParametersError from error
-    if parameters.totals is not None and not isinstance(found, WithTotals):
-        raise IncompleteParametersError
     if parameters.funnel:
         if not isinstance(found, Laplace | BoundedCounts):
             raise IncompleteParametersError
@@ -65,16 +62,7 @@ def _bounded(parameters: ReleaseParameters, currency: Currency) -> AnyKind:
     stated = contributions_of(parameters)
     if stated.shifted:
         return Relative.of(parameters, currency)
-    return _with_totals(BoundedCounts.of(parameters, currency))
-
-
-def _moments(parameters: ReleaseParameters, currency: Currency) -> AnyKind:
-    return _with_totals(Moments.of(parameters, currency))
-
-
-def _with_totals(rows: BoundedCounts | Moments) -> AnyKind:
-    stated = rows.parameters.totals
-    return rows if stated is None else WithTotals.of(rows, stated)
+    return BoundedCounts.of(parameters, currency)
 
 
 _KINDS: Mapping[MechanismName, Callable[[ReleaseParameters, Currency], AnyKind]] = {
@@ -83,7 +71,7 @@ _KINDS: Mapping[MechanismName, Callable[[ReleaseParameters, Currency], AnyKind]]
     MechanismName.KNOWN_GUMB: Gumbel.of,
     MechanismName.UNK_GUMB: Gumbel.of,
     MechanismName.BOUND_GAUSS: _bounded,
-    MechanismName.BOUND_MOMENTS: _moments,
+    MechanismName.BOUND_MOMENTS: Moments.of,
     MechanismName.QUANTILE_GUMB: Quantiles.of,
 }
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dp_service.mechanisms.bounded.sum_intervals import CountInterval
 from dp_service.mechanisms.intervals import CountIntervals
-from dp_service.terms import GridScale, Scalar
+from dp_service.terms import GridScale
 
 
 class IntervalKind(Enum):
@@ -114,34 +114,6 @@ class ShownCells:
 
 
 @dataclass(frozen=True)
-class ShownCount:
-    """A noisy count and its interval, both ends inclusive."""
-
-    noisy: int
-    lower: int
-    upper: int
-
-
-@dataclass(frozen=True)
-class ShownTotals:
-    """The totals that a question shows, in ascending order of their values.
-
-    Attributes:
-        values: What each is the total of.
-        counts: The count of each.
-        others: What is left of it when the elements that are shown of it are taken away.
-        sums: For each sum of the question, that of each total.
-        other_sums: The same of what is left.
-    """
-
-    values: tuple[Scalar, ...]
-    counts: tuple[ShownCount, ...]
-    others: tuple[ShownCount, ...]
-    sums: tuple[ShownSums, ...]
-    other_sums: tuple[ShownSums, ...]
-
-
-@dataclass(frozen=True)
 class ReleaseView:
     """What a question shows of a release: a function of the release, k, and the confidence.
 
@@ -156,7 +128,6 @@ class ReleaseView:
             elements themselves, or where HAVING leaves some out; None: the first ones are shown, in the order of the
             release.
         quantiles: The quantiles that the question asks for, in its order.
-        totals: The totals that it shows, and what its elements leave of them; None: it asks for none.
     """
 
     count: int
@@ -167,7 +138,6 @@ class ReleaseView:
     aggregates: tuple[AnsweredAggregate, ...] = ()
     rows: tuple[int, ...] | None = None
     quantiles: tuple[ShownCells, ...] = ()
-    totals: ShownTotals | None = None
 
     @property
     def places(self) -> Sequence[int]:

@@ -28,7 +28,6 @@ from gris_cli.data.policy.reads import reads_of
 from pinot_connector.engines.base import Engine, EngineQuery
 
 ASSUMED_BOUND = "contributions.typical"
-ONE_VALUE = "contributions.totals.one_value"
 BLOCK = "block"
 _SIZES = "contributions.sums."
 
@@ -39,7 +38,7 @@ class Promise:
 
     Attributes:
         key: The policy's key: `columns.C.delta`, `measures.events.tau`, `contributions.typical`,
-            `contributions.totals.one_value`, `block`, or a size of the table, `contributions.sums.max_members` or
+            `block`, or a size of the table, `contributions.sums.max_members` or
             `contributions.sums.max_rows`.
         promised: The most that a member, or the table, may have.
         found: The most that a member has: values of the column, rows in one element of `column`, elements or blocks. Of
@@ -138,8 +137,6 @@ def promises_of(
     is_assumed = contributions is not None and contributions.bounded_by is BoundedBy.ASSUMED
     if contributions is not None and is_assumed and (keys := list(largest_keys(table))):
         yield largest(ASSUMED_BOUND, contributions.typical, keys, rows=False)
-    for column in of_one_value(table):
-        yield largest(ONE_VALUE, 1, [(column,)], rows=False)
     if blocks is not None and (block := block_column(table, blocks)) is not None:
         yield largest(BLOCK, blocks.times, [(block,)], rows=False)
     if contributions is not None and contributions.sums is not None:
@@ -176,13 +173,6 @@ def sizes(table: Table, sums: Sums, dialect: str) -> Iterator[tuple[str, int, st
 def is_size(key: str) -> bool:
     """Return whether a promise is about the size of a table."""
     return key.startswith(_SIZES)
-
-
-def of_one_value(table: Table) -> Iterator[Column]:
-    """Yield the columns of which a member has one value, as totals promise; a kept NULL is a value."""
-    totals = None if table.contributions is None else table.contributions.totals
-    if totals is not None:
-        yield from (column for column in table.columns if column.name in totals.one_value)
 
 
 def largest_keys(table: Table) -> Iterator[tuple[Column, ...]]:

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, Field
 
 from gris_gateway.faces.mcp.results import Element, view_of
-from pinot_connector.catalog import Catalog, CatalogContributions, ColumnEntry, TableEntry
+from pinot_connector.catalog import Catalog, ColumnEntry, TableEntry
 from pinot_connector.parameters import Consistency
 
 MOST_VALUES = 1000
@@ -61,10 +61,6 @@ class Function(BaseModel):
 _Name = Annotated[str, BeforeValidator(attrgetter("name"))]
 
 
-def _offers_totals(contributions: CatalogContributions | None) -> bool:
-    return contributions is not None and contributions.totals_share is not None
-
-
 class Table(BaseModel):
     """A table that may be asked about."""
 
@@ -79,9 +75,6 @@ class Table(BaseModel):
     quantiles: list[_Name]
     functions: list[Function] = Field(
         description="What may be grouped by beside columns: funnels, retention, buckets, cases; an example of each."
-    )
-    offers_totals: Annotated[bool, BeforeValidator(_offers_totals)] = Field(
-        validation_alias="contributions", description="Whether a question by two columns may have totals_by."
     )
     block_column: str | None = Field(
         description="The column by whose conditions fewer blocks pay; see blocks."

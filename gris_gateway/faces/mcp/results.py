@@ -147,20 +147,6 @@ class AnswerRow(BaseModel):
     )
 
 
-class AnswerTotal(BaseModel):
-    """A total, and what the rows that are shown leave of it."""
-
-    value: Element
-    count: Whole = Field(validation_alias="noisy_count")
-    interval: Interval
-    values: list[Value] = Field(validation_alias="sums", description="Its sums, in the order of value_names.")
-    other_count: Whole = Field(
-        description="The total less all rows of it in the answer, also those left out here."
-    )
-    other_interval: Interval
-    other_values: list[Value] = Field(validation_alias="other_sums")
-
-
 class Answer(BaseModel):
     """A private answer: noisy numbers, and in `notes` what they mean."""
 
@@ -176,10 +162,6 @@ class Answer(BaseModel):
     total: AnswerRow | None = Field(
         description="How many members count in any element, where that is a part."
     )
-    totals_by: str | None = Field(description="Data: the column that totals are of; null: there are none.")
-    totals_count: str | None = Field(description="What totals count: rows, members or contributions.")
-    totals: list[AnswerTotal]
-    totals_left_out: int = Field(description="How many further totals the answer has.")
     confidence: float
     rank_errors: list[float] = Field(
         description="Of quantiles, in their order: the numbers in the notes quantiles.rank."
@@ -285,17 +267,12 @@ def answer_of(
         notes.append(Said(code="tool.rows_left_out", text=descriptions.ROWS_LEFT_OUT))
     if not result.charged.information and not result.charged.calls and result.cost.information:
         notes.append(Said(code="tool.repeated", text=descriptions.REPEATED))
-    stated, totals = result.parameters.totals, result.totals or ()
     return view_of(
         Answer,
         result,
         rows=rows,
         rows_left_out=left_out,
         total=result.total and view_of(AnswerRow, result.total, element=(), values=()),
-        totals_by=stated and stated.column,
-        totals_count=stated and stated.counted,
-        totals=totals[:most_rows],
-        totals_left_out=max(0, len(totals) - most_rows),
         notes=notes,
         remaining=_levels(result.remaining, blocks),
         explanation=explanation,

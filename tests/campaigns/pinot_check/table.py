@@ -5,7 +5,6 @@ from __future__ import annotations
 from tests.campaigns.pinot_check import (
     bounding,
     connector,
-    drilling,
     own_cluster,
     pinot_itself,
     questions,
@@ -15,7 +14,7 @@ from tests.campaigns.pinot_check.rows import Row
 
 ROWS = tuple(
     found
-    for module in (connector, bounding, questions, drilling, pinot_itself, streams, own_cluster)
+    for module in (connector, bounding, questions, pinot_itself, streams, own_cluster)
     for found in vars(module).values()
     if isinstance(found, Row)
 )

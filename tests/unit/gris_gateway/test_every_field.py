@@ -81,13 +81,11 @@ SHOWN_TO_CALLERS = {
     "gris.dp.v1.ShownElements",
     "gris.dp.v1.ShownNumber",
     "gris.dp.v1.ShownQuantile",
-    "gris.dp.v1.ShownTotals",
     "gris.dp.v1.SumSteps",
     "gris.dp.v1.SummedColumn",
     "gris.dp.v1.Statement",
     "gris.dp.v1.Sums",
     "gris.dp.v1.TimeRange",
-    "gris.dp.v1.Totals",
     "gris.dp.v1.Value",
     "gris.dp.v1.ValueRange",
     "gris.dp.v1.ValueSet",
@@ -152,9 +150,6 @@ def shown_by(kind: str) -> tuple[dp_pb2.ShownElements, app_pb2.Result]:
     end.shown.interval_kind = dp_pb2.INTERVAL_KIND_PLAIN
     if kind == "quantiles":
         end.shown.interval_kind = dp_pb2.INTERVAL_KIND_NONE
-    if kind != "counts":
-        # Totals are beside one look at counts.
-        end.shown.ClearField("totals")
     if denominator > 1:
         elements.noisy_denominator = end.shown.parameters.bounded.shift.denominator = denominator
     return elements, end

@@ -519,7 +519,7 @@ def test_results_say_so_in_json(client: PrivateClient) -> None:
     """A reader of counts has to know that they are of bounded contributions."""
     found = client.top_k("feedback", "article_id", 3).to_dict()["parameters"]["bounded"]
     assert found["contributions"] == {"bounded_by": "in_query", "typical": TYPICAL, "periods": 1}
-    assert found["one_look"] == {"min_count": 3, "threshold": BOTTOM, "totals": None}
+    assert found["one_look"] == {"min_count": 3, "threshold": BOTTOM}
 
 
 def test_the_threshold_is_said_as_a_count(client: PrivateClient) -> None:

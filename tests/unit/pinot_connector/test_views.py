@@ -219,7 +219,6 @@ def stated(**changes: Any) -> dp_pb2.MechanismParameters:
         ({"bounded": {"contributions": {"bounded_by": 99}}}, "kind: contributions: bounded_by"),
         ({"epsilon_per": "1/0"}, "epsilon_per"),
         ({"bounded": {"noise_variance": "much"}}, "kind: noise_variance"),
-        ({"bounded": {"one_look": {"totals": {"share": "1/2"}}}}, "kind: looks: totals: counted"),
         (
             {"bounded": {"sums": {"share": "1", "aggregates": [{"title": "a"}]}}},
             "kind: sums: aggregates: quantum",
@@ -245,7 +244,7 @@ def test_what_is_unset_is_none_and_what_is_0_is_not() -> None:
     """Where a field has presence; where it has none, 0 and an empty text say that there is nothing."""
     message = dp_pb2.OneLook()
     unset = view(OneLook, message)
-    assert (unset.min_count, unset.threshold, unset.totals) == (None, None, None)
+    assert (unset.min_count, unset.threshold) == (None, None)
     message.threshold = message.min_count = 0
     zero = view(OneLook, message)
     assert (zero.threshold, zero.min_count) == (0, None)

@@ -26,7 +26,7 @@ from dp_service.terms import Comparison
 BLOCK = "{bound: in_query, typical: 8, units: 10, least_units: 2, most_units: 40"
 NAMES = ", names: {typical: 4, share: 3/8, max_names: 75}"
 LITTLE = "share: 0.999999995, max_names: 9"
-MORE = ", totals: {}, sums: {max_members: 1000000, max_rows: 100000000}, buckets: 12"
+MORE = ", sums: {max_members: 1000000, max_rows: 100000000}, buckets: 12"
 LIST = "SELECT a, COUNT(DISTINCT m) AS n FROM t GROUP BY a ORDER BY n DESC LIMIT 10"
 SMALL = "SELECT d, COUNT(DISTINCT m) AS n FROM t GROUP BY d"
 QUESTIONS = {
@@ -36,7 +36,6 @@ QUESTIONS = {
     "a total": "SELECT COUNT(DISTINCT m) FROM t",
     "sums": "SELECT d, COUNT(DISTINCT m), SUM(v), AVG(v) FROM t GROUP BY d",
     "a second count": "SELECT d, COUNT(DISTINCT m), COUNT(DISTINCT m) FILTER (WHERE d = 'x') FROM t GROUP BY d",
-    "totals": "SELECT d, e, COUNT(DISTINCT m) FROM t GROUP BY GROUPING SETS ((d, e), (d))",
     "a series": "SELECT DATE_TRUNC('month', day), COUNT(DISTINCT m) FROM t WHERE day >= '2024-01-01' AND day < "
     "'2025-01-01' GROUP BY 1",
     "a funnel": "SELECT FUNNEL_COUNT(STEPS(d = 'x', d = 'y'), CORRELATE_BY(m)) FROM t",
@@ -90,7 +89,7 @@ def paid(text: str, of: Policy = RANGE) -> int:
 def test_each_kind_takes_the_fewest_units_with_which_the_stated_error_is_within(
     kind: str, shape: str
 ) -> None:
-    """Against policies that state each number of units: one look, two looks, relative counts, sums, totals, funnels."""
+    """Against policies that state each number of units: one look, two looks, relative counts, sums, funnels."""
     text = QUESTIONS[kind]
     fixed = {
         units: policy(shape.replace("units: 10, least_units: 2, most_units: 40", f"units: {units}"))

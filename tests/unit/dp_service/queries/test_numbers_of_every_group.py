@@ -18,7 +18,7 @@ from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import Resolution, resolve, second_look
 from dp_service.queries.structured import HistogramQuery
 from dp_service.terms import MemberValue
-from tests.support.queries import buckets, drill_down, lookups, quantiles, sums
+from tests.support.queries import buckets, lookups, quantiles, sums
 from tests.support.queries.duckdb_rows import store
 
 NOW = sums.NOW
@@ -69,14 +69,6 @@ def measured() -> Iterator[Resolution]:
                 yield resolve(quantiles.asked(column, by), quantiles.policy(rule), now=NOW)
 
 
-def totalled() -> Iterator[Resolution]:
-    """Yield totals beside their elements, also of sums, and those of bounded copies."""
-    yield from (resolve(each, drill_down.policy(), now=NOW) for each in drill_down.questions())
-    for by in drill_down.BY:
-        under = drill_down.policy(copied_by=by)
-        yield from (resolve(each, under, now=NOW) for each in drill_down.questions_of_copy(by, "t"))
-
-
 def grouped() -> Iterator[Resolution]:
     """Yield series by buckets of time, and looked-up columns."""
     for length in BucketLength:
@@ -113,7 +105,7 @@ def no_filter(resolutions: Sequence[Resolution]) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [summed, counted, measured, totalled, grouped])
+@pytest.mark.parametrize("kind", [summed, counted, measured, grouped])
 def test_no_number_of_a_group_depends_on_a_filter(kind: type[Iterator[Resolution]]) -> None:
     """A filtered sum is NULL where no row passes, and then one member's value decides about the whole answer."""
     assert no_filter([*kind()])

@@ -35,7 +35,7 @@ tables:
     member: m
     contributions:
       {{bound: in_query, typical: 2, units: 20, min_count: 1,
-       totals: {{share: 1/4}}, sums: {{max_members: 100000, max_rows: 1000000}}}}
+       sums: {{max_members: 100000, max_rows: 1000000}}}}
     measures: {{distinct_members: true, events: {{tau: 3, tau_is: clipped}}}}
     columns:
       m: {{type: string}}

@@ -16,7 +16,6 @@ from dp_service.queries.resolution import resolve
 from dp_service.queries.sql import parse_sql
 from dp_service.releases.kinds import kind_of
 from dp_service.server.parameter_messages import parameters_message
-from tests.unit.dp_service import totals
 from tests.unit.dp_service.asked_plans import KINDS, plans
 
 SAMPLES = json.loads((Path(__file__).parent / "sample_questions.json").read_text())
@@ -30,8 +29,6 @@ def parameters() -> Iterator[ReleaseParameters]:
         yield resolve(parse_sql(question["sql"], policy), policy, now=NOW).parameters
     for asked in KINDS.values():
         yield next(plans(asked, ["a", "b", "c"])).parameters
-    yield totals.plan_of().parameters
-    yield totals.plan_of(known=True, summed=False).parameters
 
 
 def unsaid(said: Mapping[str, Any], described: Any, path: str) -> Iterator[str]:
@@ -60,7 +57,7 @@ def test_a_kind_says_every_field_of_its_message(name: str) -> None:
     kind = kind_of(EVERY[name])
     (field,) = kind.said
     described = dp_pb2.MechanismParameters.DESCRIPTOR.fields_by_name[field]
-    may_be_left_out = {"sums", "one_look.totals"}
+    may_be_left_out = {"sums"}
     assert set(unsaid(kind.said[field], described.message_type, "")) <= may_be_left_out
     message = parameters_message(EVERY[name])
     assert message.WhichOneof("kind") == field
@@ -74,11 +71,3 @@ def test_every_kind_is_tried() -> None:
     }
     looks = {parameters_message(each).bounded.WhichOneof("looks") for each in EVERY.values()} - {None}
     assert looks == {each.name for each in dp_pb2.Bounded.DESCRIPTOR.oneofs_by_name["looks"].fields}
-
-
-def test_totals_and_sums_are_said_where_they_are() -> None:
-    """What a kind leaves out is what it has not."""
-    summed = parameters_message(totals.plan_of().parameters).bounded
-    counted = parameters_message(totals.plan_of(known=True, summed=False).parameters).bounded
-    assert (summed.HasField("sums"), counted.HasField("sums")) == (True, False)
-    assert summed.one_look.totals.column == counted.one_look.totals.column == "country"

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from dp_service.parameters.aggregates import QuantilesReleased, SummedValue, SumsReleased, TotalsReleased
+from dp_service.parameters.aggregates import QuantilesReleased, SummedValue, SumsReleased
 from dp_service.parameters.contributions import BoundedContributions, NamesLook
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.releases.release_ids import (
@@ -40,7 +40,6 @@ BOUNDS_OF_RELEASE = BoundedContributions(
 )
 SUMMED = SummedValue("amount", Fraction(1), 0, 10, Fraction(1, 4), count_share=Fraction(1, 4))
 SUMS = SumsReleased(Fraction(1, 2), (SUMMED,), asked=())
-TOTALS = TotalsReleased(0, "country", Fraction(1, 4), one_value=False)
 QUANTILES = QuantilesReleased(
     "amount",
     Fraction(1),
@@ -74,7 +73,6 @@ RELEASE: Changes = [
     {"contributions": BOUNDS_OF_RELEASE},
     {"sums": SUMS},
     {"quantiles": QUANTILES},
-    {"totals": TOTALS},
 ]
 
 
@@ -139,7 +137,6 @@ SUMMED_AS: Changes = [
     {"count_share": Fraction(1, 8)},
     {"function": AggregateFunction.ROWS},
 ]
-TOTALLED: Changes = [{"place": 1}, {"share": Fraction(1, 2)}, {"one_value": True}]
 RANKED: Changes = [
     {"column": "other"},
     {"quantum": Fraction(1, 2)},
@@ -156,7 +153,6 @@ PARTS: list[tuple[Any, Changes, set[str]]] = [
     (NAMES, NAMED, set()),
     (SUMS, SUMMING, {"asked", "ordered_by"}),
     (SUMMED, SUMMED_AS, {"condition", "keeps_nulls"}),
-    (TOTALS, TOTALLED, {"column"}),
     (QUANTILES, RANKED, {"rule", "asked", "ordered_by"}),
 ]
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import re
 
 import numpy as np
 import pytest
-from gris_api.dp.v1 import dp_pb2
 
 from dp_service.mechanisms.intervals import CountIntervals
 from dp_service.queries.policy import parse_policy
@@ -19,11 +17,10 @@ from dp_service.releases.kinds.views import Counts, IntervalKind, ReleaseView
 from dp_service.releases.plan import Plan, sign_plan, verify_plan
 from dp_service.releases.saying import of_answer, of_question
 from dp_service.releases.translation import IssueContext, plan_for
-from dp_service.server.parameter_messages import parameters_message
 from tests.support.queries.lookups import content, policy_of
 from tests.support.queries.lookups import said as looked_up
 from tests.support.some import some
-from tests.unit.dp_service import totals
+from tests.unit.dp_service import summed_plans
 from tests.unit.dp_service.identities import KEY
 from tests.unit.dp_service.plans import PLAN
 
@@ -51,8 +48,8 @@ def test_an_answer_says_how_much_a_member_changes() -> None:
     assert said(PLAN)["method.reach"] == (
         f"A member changes any number of elements, each by at most {tau}, over an unknown domain."
     )
-    assert "at most 2 elements" in said(totals.plan_of())["method.reach"]
-    assert "a known domain of 12 elements." in said(totals.plan_of(known=True))["method.reach"]
+    assert "at most 2 elements" in said(summed_plans.plan_of())["method.reach"]
+    assert "a known domain of 12 elements." in said(summed_plans.plan_of(known=True))["method.reach"]
     assert said(dataclasses.replace(PLAN, columns=()))["method.reach"] == (
         f"A member changes the total by at most {tau}."
     )
@@ -61,38 +58,10 @@ def test_an_answer_says_how_much_a_member_changes() -> None:
 @pytest.mark.parametrize(("k", "is_said"), [(None, False), (2, False), (1000, True)])
 def test_a_list_is_said_to_end_for_its_sums_only_if_it_may(k: int | None, is_said: bool) -> None:
     """A k that the question asks for is no limit of results, and of a sum alone no average can be missing."""
-    codes = said(totals.plan_of(k=k))
+    codes = said(summed_plans.plan_of(k=k))
     assert is_said is ("list.at_most" in codes)
-    assert "list.at_most" not in said(totals.plan_of(k=k, known=True))
+    assert "list.at_most" not in said(summed_plans.plan_of(k=k, known=True))
     assert "sums.averages" not in codes
-
-
-def test_the_noise_in_sums_of_totals_is_that_of_what_is_shown() -> None:
-    """Half of B + (lower + upper) N, in the units of the column, as it is of the list's own sums."""
-    plan = totals.plan_of()
-    moments = kind_of(plan.parameters).mechanism.totals
-    variance = moments.sum_variance(0) + moments.count_variance * 6**2
-    assert f"standard deviation {math.sqrt(variance) / 4:.6g}." in said(plan)["totals.noise"]
-
-
-@pytest.mark.parametrize(
-    ("of_events", "one_value"), [(True, False), (True, True), (False, True), (False, False)]
-)
-def test_what_totals_count_is_said_as_their_parameters_say_it(of_events: bool, one_value: bool) -> None:
-    """Of rows, too; and where their noise rests on a promise, whatever they count, that it is one."""
-    plan = totals.plan_of()
-    asked = dataclasses.replace(
-        plan.parameters,
-        tau=2 if of_events else 1,
-        contributions=dataclasses.replace(totals.STATED, of_events=of_events),
-        totals=dataclasses.replace(totals.TOTALS, one_value=one_value),
-    )
-    stated = parameters_message(asked).bounded.one_look.totals
-    counted = dp_pb2.TotalOf.Name(stated.counted).removeprefix("TOTAL_OF_").lower()
-    codes = said(dataclasses.replace(plan, parameters=asked))
-    found = {code for code in codes if code in {"totals.rows", "totals.members", "totals.contributions"}}
-    assert found == {f"totals.{counted}"}
-    assert one_value is ("a promise of the policy's author" in codes[f"totals.{counted}"])
 
 
 POLICY = """

@@ -56,13 +56,6 @@ class AggregateFunction(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     AGGREGATE_FUNCTION_ROWS: _ClassVar[AggregateFunction]
     AGGREGATE_FUNCTION_SQUARES: _ClassVar[AggregateFunction]
 
-class TotalOf(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
-    __slots__ = ()
-    TOTAL_OF_UNSPECIFIED: _ClassVar[TotalOf]
-    TOTAL_OF_CONTRIBUTIONS: _ClassVar[TotalOf]
-    TOTAL_OF_MEMBERS: _ClassVar[TotalOf]
-    TOTAL_OF_ROWS: _ClassVar[TotalOf]
-
 class EngineFeature(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     ENGINE_FEATURE_UNSPECIFIED: _ClassVar[EngineFeature]
@@ -148,10 +141,6 @@ AGGREGATE_FUNCTION_SUM: AggregateFunction
 AGGREGATE_FUNCTION_MEMBERS: AggregateFunction
 AGGREGATE_FUNCTION_ROWS: AggregateFunction
 AGGREGATE_FUNCTION_SQUARES: AggregateFunction
-TOTAL_OF_UNSPECIFIED: TotalOf
-TOTAL_OF_CONTRIBUTIONS: TotalOf
-TOTAL_OF_MEMBERS: TotalOf
-TOTAL_OF_ROWS: TotalOf
 ENGINE_FEATURE_UNSPECIFIED: EngineFeature
 ENGINE_FEATURE_PINOT_MULTISTAGE: EngineFeature
 ENGINE_FEATURE_BOUNDED_COPY: EngineFeature
@@ -211,14 +200,12 @@ class Shift(_message.Message):
     def __init__(self, factor: _Optional[int] = ..., denominator: _Optional[int] = ..., count_variance: _Optional[str] = ..., total_variance: _Optional[str] = ...) -> None: ...
 
 class OneLook(_message.Message):
-    __slots__ = ("min_count", "threshold", "totals")
+    __slots__ = ("min_count", "threshold")
     MIN_COUNT_FIELD_NUMBER: _ClassVar[int]
     THRESHOLD_FIELD_NUMBER: _ClassVar[int]
-    TOTALS_FIELD_NUMBER: _ClassVar[int]
     min_count: int
     threshold: int
-    totals: Totals
-    def __init__(self, min_count: _Optional[int] = ..., threshold: _Optional[int] = ..., totals: _Optional[_Union[Totals, _Mapping]] = ...) -> None: ...
+    def __init__(self, min_count: _Optional[int] = ..., threshold: _Optional[int] = ...) -> None: ...
 
 class NamesLook(_message.Message):
     __slots__ = ("typical", "units", "max_names", "min_count", "threshold", "noise_variance")
@@ -363,20 +350,6 @@ class Bounded(_message.Message):
     names_look: NamesLook
     shift: Shift
     def __init__(self, contributions: _Optional[_Union[Contributions, _Mapping]] = ..., units: _Optional[int] = ..., noise_variance: _Optional[str] = ..., noise_scale: _Optional[str] = ..., sums: _Optional[_Union[Sums, _Mapping]] = ..., one_look: _Optional[_Union[OneLook, _Mapping]] = ..., names_look: _Optional[_Union[NamesLook, _Mapping]] = ..., shift: _Optional[_Union[Shift, _Mapping]] = ...) -> None: ...
-
-class Totals(_message.Message):
-    __slots__ = ("column", "share", "counted", "noise_variance", "sum_variances")
-    COLUMN_FIELD_NUMBER: _ClassVar[int]
-    SHARE_FIELD_NUMBER: _ClassVar[int]
-    COUNTED_FIELD_NUMBER: _ClassVar[int]
-    NOISE_VARIANCE_FIELD_NUMBER: _ClassVar[int]
-    SUM_VARIANCES_FIELD_NUMBER: _ClassVar[int]
-    column: str
-    share: str
-    counted: TotalOf
-    noise_variance: str
-    sum_variances: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, column: _Optional[str] = ..., share: _Optional[str] = ..., counted: _Optional[_Union[TotalOf, str]] = ..., noise_variance: _Optional[str] = ..., sum_variances: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class TranslateQueryRequest(_message.Message):
     __slots__ = ("question", "data_version", "dialect")
@@ -679,7 +652,7 @@ class Release(_message.Message):
     def __init__(self, shown: _Optional[_Union[Shown, _Mapping]] = ..., elements: _Optional[_Union[ShownElements, _Mapping]] = ..., rows: _Optional[_Iterable[int]] = ..., bill: _Optional[_Union[Bill, _Mapping]] = ..., kept: _Optional[_Union[Kept, _Mapping]] = ...) -> None: ...
 
 class Shown(_message.Message):
-    __slots__ = ("columns", "count_alias", "requested_k", "element_count", "ended_in_bottom", "bottom", "parameters", "interval_kind", "confidence", "cost", "data_version", "release_id", "query_id", "key_id", "total", "totals", "statements", "selected", "audience_rows")
+    __slots__ = ("columns", "count_alias", "requested_k", "element_count", "ended_in_bottom", "bottom", "parameters", "interval_kind", "confidence", "cost", "data_version", "release_id", "query_id", "key_id", "total", "statements", "selected", "audience_rows")
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
     COUNT_ALIAS_FIELD_NUMBER: _ClassVar[int]
     REQUESTED_K_FIELD_NUMBER: _ClassVar[int]
@@ -695,7 +668,6 @@ class Shown(_message.Message):
     QUERY_ID_FIELD_NUMBER: _ClassVar[int]
     KEY_ID_FIELD_NUMBER: _ClassVar[int]
     TOTAL_FIELD_NUMBER: _ClassVar[int]
-    TOTALS_FIELD_NUMBER: _ClassVar[int]
     STATEMENTS_FIELD_NUMBER: _ClassVar[int]
     SELECTED_FIELD_NUMBER: _ClassVar[int]
     AUDIENCE_ROWS_FIELD_NUMBER: _ClassVar[int]
@@ -714,11 +686,10 @@ class Shown(_message.Message):
     query_id: str
     key_id: str
     total: NoisyTotal
-    totals: ShownTotals
     statements: _containers.RepeatedCompositeFieldContainer[Statement]
     selected: _containers.RepeatedScalarFieldContainer[int]
     audience_rows: str
-    def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., count_alias: _Optional[str] = ..., requested_k: _Optional[int] = ..., element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., interval_kind: _Optional[_Union[IntervalKind, str]] = ..., confidence: _Optional[float] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., data_version: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., key_id: _Optional[str] = ..., total: _Optional[_Union[NoisyTotal, _Mapping]] = ..., totals: _Optional[_Union[ShownTotals, _Mapping]] = ..., statements: _Optional[_Iterable[_Union[Statement, _Mapping]]] = ..., selected: _Optional[_Iterable[int]] = ..., audience_rows: _Optional[str] = ...) -> None: ...
+    def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., count_alias: _Optional[str] = ..., requested_k: _Optional[int] = ..., element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., interval_kind: _Optional[_Union[IntervalKind, str]] = ..., confidence: _Optional[float] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., data_version: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., key_id: _Optional[str] = ..., total: _Optional[_Union[NoisyTotal, _Mapping]] = ..., statements: _Optional[_Iterable[_Union[Statement, _Mapping]]] = ..., selected: _Optional[_Iterable[int]] = ..., audience_rows: _Optional[str] = ...) -> None: ...
 
 class Statement(_message.Message):
     __slots__ = ("code", "text", "column", "values")
@@ -753,14 +724,13 @@ class ShownElements(_message.Message):
     def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.ElementColumn, _Mapping]]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., interval_lower: _Optional[_Iterable[int]] = ..., interval_upper: _Optional[_Iterable[int]] = ..., noisy_numerators: _Optional[_Iterable[int]] = ..., noisy_denominator: _Optional[int] = ..., aggregates: _Optional[_Iterable[_Union[AggregateValues, _Mapping]]] = ..., quantiles: _Optional[_Iterable[_Union[QuantileValues, _Mapping]]] = ...) -> None: ...
 
 class Kept(_message.Message):
-    __slots__ = ("bill", "key_id", "element_count", "ended_in_bottom", "bottom", "total", "totals", "elements")
+    __slots__ = ("bill", "key_id", "element_count", "ended_in_bottom", "bottom", "total", "elements")
     BILL_FIELD_NUMBER: _ClassVar[int]
     KEY_ID_FIELD_NUMBER: _ClassVar[int]
     ELEMENT_COUNT_FIELD_NUMBER: _ClassVar[int]
     ENDED_IN_BOTTOM_FIELD_NUMBER: _ClassVar[int]
     BOTTOM_FIELD_NUMBER: _ClassVar[int]
     TOTAL_FIELD_NUMBER: _ClassVar[int]
-    TOTALS_FIELD_NUMBER: _ClassVar[int]
     ELEMENTS_FIELD_NUMBER: _ClassVar[int]
     bill: Bill
     key_id: str
@@ -768,27 +738,24 @@ class Kept(_message.Message):
     ended_in_bottom: bool
     bottom: int
     total: int
-    totals: KeptTotals
     elements: KeptElements
-    def __init__(self, bill: _Optional[_Union[Bill, _Mapping]] = ..., key_id: _Optional[str] = ..., element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., total: _Optional[int] = ..., totals: _Optional[_Union[KeptTotals, _Mapping]] = ..., elements: _Optional[_Union[KeptElements, _Mapping]] = ...) -> None: ...
+    def __init__(self, bill: _Optional[_Union[Bill, _Mapping]] = ..., key_id: _Optional[str] = ..., element_count: _Optional[int] = ..., ended_in_bottom: bool = ..., bottom: _Optional[int] = ..., total: _Optional[int] = ..., elements: _Optional[_Union[KeptElements, _Mapping]] = ...) -> None: ...
 
 class KeptElements(_message.Message):
-    __slots__ = ("columns", "noisy_counts", "noisy_numerators", "noisy_denominator", "sums", "cells", "total_positions")
+    __slots__ = ("columns", "noisy_counts", "noisy_numerators", "noisy_denominator", "sums", "cells")
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
     NOISY_COUNTS_FIELD_NUMBER: _ClassVar[int]
     NOISY_NUMERATORS_FIELD_NUMBER: _ClassVar[int]
     NOISY_DENOMINATOR_FIELD_NUMBER: _ClassVar[int]
     SUMS_FIELD_NUMBER: _ClassVar[int]
     CELLS_FIELD_NUMBER: _ClassVar[int]
-    TOTAL_POSITIONS_FIELD_NUMBER: _ClassVar[int]
     columns: _containers.RepeatedCompositeFieldContainer[_histogram_pb2.ElementColumn]
     noisy_counts: _containers.RepeatedScalarFieldContainer[int]
     noisy_numerators: _containers.RepeatedScalarFieldContainer[int]
     noisy_denominator: int
     sums: _containers.RepeatedCompositeFieldContainer[_histogram_pb2.CentredSums]
     cells: _containers.RepeatedCompositeFieldContainer[ChosenCells]
-    total_positions: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.ElementColumn, _Mapping]]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., noisy_numerators: _Optional[_Iterable[int]] = ..., noisy_denominator: _Optional[int] = ..., sums: _Optional[_Iterable[_Union[_histogram_pb2.CentredSums, _Mapping]]] = ..., cells: _Optional[_Iterable[_Union[ChosenCells, _Mapping]]] = ..., total_positions: _Optional[_Iterable[int]] = ...) -> None: ...
+    def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.ElementColumn, _Mapping]]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., noisy_numerators: _Optional[_Iterable[int]] = ..., noisy_denominator: _Optional[int] = ..., sums: _Optional[_Iterable[_Union[_histogram_pb2.CentredSums, _Mapping]]] = ..., cells: _Optional[_Iterable[_Union[ChosenCells, _Mapping]]] = ...) -> None: ...
 
 class AggregateValues(_message.Message):
     __slots__ = ("steps", "exact")
@@ -827,38 +794,6 @@ class NoisyTotal(_message.Message):
     interval_lower: int
     interval_upper: int
     def __init__(self, count: _Optional[int] = ..., interval_lower: _Optional[int] = ..., interval_upper: _Optional[int] = ...) -> None: ...
-
-class ShownTotals(_message.Message):
-    __slots__ = ("column", "noisy_counts", "interval_lower", "interval_upper", "sums", "other_counts", "other_lower", "other_upper", "other_sums")
-    COLUMN_FIELD_NUMBER: _ClassVar[int]
-    NOISY_COUNTS_FIELD_NUMBER: _ClassVar[int]
-    INTERVAL_LOWER_FIELD_NUMBER: _ClassVar[int]
-    INTERVAL_UPPER_FIELD_NUMBER: _ClassVar[int]
-    SUMS_FIELD_NUMBER: _ClassVar[int]
-    OTHER_COUNTS_FIELD_NUMBER: _ClassVar[int]
-    OTHER_LOWER_FIELD_NUMBER: _ClassVar[int]
-    OTHER_UPPER_FIELD_NUMBER: _ClassVar[int]
-    OTHER_SUMS_FIELD_NUMBER: _ClassVar[int]
-    column: _histogram_pb2.ElementColumn
-    noisy_counts: _containers.RepeatedScalarFieldContainer[int]
-    interval_lower: _containers.RepeatedScalarFieldContainer[int]
-    interval_upper: _containers.RepeatedScalarFieldContainer[int]
-    sums: _containers.RepeatedCompositeFieldContainer[AggregateValues]
-    other_counts: _containers.RepeatedScalarFieldContainer[int]
-    other_lower: _containers.RepeatedScalarFieldContainer[int]
-    other_upper: _containers.RepeatedScalarFieldContainer[int]
-    other_sums: _containers.RepeatedCompositeFieldContainer[AggregateValues]
-    def __init__(self, column: _Optional[_Union[_histogram_pb2.ElementColumn, _Mapping]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., interval_lower: _Optional[_Iterable[int]] = ..., interval_upper: _Optional[_Iterable[int]] = ..., sums: _Optional[_Iterable[_Union[AggregateValues, _Mapping]]] = ..., other_counts: _Optional[_Iterable[int]] = ..., other_lower: _Optional[_Iterable[int]] = ..., other_upper: _Optional[_Iterable[int]] = ..., other_sums: _Optional[_Iterable[_Union[AggregateValues, _Mapping]]] = ...) -> None: ...
-
-class KeptTotals(_message.Message):
-    __slots__ = ("column", "noisy_counts", "sums")
-    COLUMN_FIELD_NUMBER: _ClassVar[int]
-    NOISY_COUNTS_FIELD_NUMBER: _ClassVar[int]
-    SUMS_FIELD_NUMBER: _ClassVar[int]
-    column: _histogram_pb2.ElementColumn
-    noisy_counts: _containers.RepeatedScalarFieldContainer[int]
-    sums: _containers.RepeatedCompositeFieldContainer[_histogram_pb2.CentredSums]
-    def __init__(self, column: _Optional[_Union[_histogram_pb2.ElementColumn, _Mapping]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., sums: _Optional[_Iterable[_Union[_histogram_pb2.CentredSums, _Mapping]]] = ...) -> None: ...
 
 class ShowReleaseRequest(_message.Message):
     __slots__ = ("header", "chunk", "end")
@@ -1041,7 +976,7 @@ class CatalogFunction(_message.Message):
     def __init__(self, code: _Optional[str] = ..., text: _Optional[str] = ..., meaning: _Optional[str] = ..., sql: _Optional[str] = ...) -> None: ...
 
 class CatalogContributions(_message.Message):
-    __slots__ = ("bounded_by", "typical", "periods", "units", "min_count", "names", "shift", "totals_share", "one_value", "least_units", "most_units")
+    __slots__ = ("bounded_by", "typical", "periods", "units", "min_count", "names", "shift", "least_units", "most_units")
     BOUNDED_BY_FIELD_NUMBER: _ClassVar[int]
     TYPICAL_FIELD_NUMBER: _ClassVar[int]
     PERIODS_FIELD_NUMBER: _ClassVar[int]
@@ -1049,8 +984,6 @@ class CatalogContributions(_message.Message):
     MIN_COUNT_FIELD_NUMBER: _ClassVar[int]
     NAMES_FIELD_NUMBER: _ClassVar[int]
     SHIFT_FIELD_NUMBER: _ClassVar[int]
-    TOTALS_SHARE_FIELD_NUMBER: _ClassVar[int]
-    ONE_VALUE_FIELD_NUMBER: _ClassVar[int]
     LEAST_UNITS_FIELD_NUMBER: _ClassVar[int]
     MOST_UNITS_FIELD_NUMBER: _ClassVar[int]
     bounded_by: BoundedBy
@@ -1060,11 +993,9 @@ class CatalogContributions(_message.Message):
     min_count: int
     names: CatalogNames
     shift: bool
-    totals_share: str
-    one_value: _containers.RepeatedScalarFieldContainer[str]
     least_units: int
     most_units: int
-    def __init__(self, bounded_by: _Optional[_Union[BoundedBy, str]] = ..., typical: _Optional[int] = ..., periods: _Optional[int] = ..., units: _Optional[int] = ..., min_count: _Optional[int] = ..., names: _Optional[_Union[CatalogNames, _Mapping]] = ..., shift: bool = ..., totals_share: _Optional[str] = ..., one_value: _Optional[_Iterable[str]] = ..., least_units: _Optional[int] = ..., most_units: _Optional[int] = ...) -> None: ...
+    def __init__(self, bounded_by: _Optional[_Union[BoundedBy, str]] = ..., typical: _Optional[int] = ..., periods: _Optional[int] = ..., units: _Optional[int] = ..., min_count: _Optional[int] = ..., names: _Optional[_Union[CatalogNames, _Mapping]] = ..., shift: bool = ..., least_units: _Optional[int] = ..., most_units: _Optional[int] = ...) -> None: ...
 
 class CatalogNames(_message.Message):
     __slots__ = ("typical", "units", "max_names")

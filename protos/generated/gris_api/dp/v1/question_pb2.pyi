@@ -84,7 +84,7 @@ class HavingCondition(_message.Message):
     def __init__(self, aggregate: _Optional[int] = ..., comparison: _Optional[_Union[Comparison, str]] = ..., bound: _Optional[str] = ...) -> None: ...
 
 class HistogramQuery(_message.Message):
-    __slots__ = ("table", "dimensions", "measure", "distinct_of", "filters", "condition", "time_range", "k", "omit_counts", "aggregates", "ordered_by", "quantiles", "ranked", "having", "totals_by", "max_error")
+    __slots__ = ("table", "dimensions", "measure", "distinct_of", "filters", "condition", "time_range", "k", "omit_counts", "aggregates", "ordered_by", "quantiles", "ranked", "having", "max_error")
     TABLE_FIELD_NUMBER: _ClassVar[int]
     DIMENSIONS_FIELD_NUMBER: _ClassVar[int]
     MEASURE_FIELD_NUMBER: _ClassVar[int]
@@ -99,7 +99,6 @@ class HistogramQuery(_message.Message):
     QUANTILES_FIELD_NUMBER: _ClassVar[int]
     RANKED_FIELD_NUMBER: _ClassVar[int]
     HAVING_FIELD_NUMBER: _ClassVar[int]
-    TOTALS_BY_FIELD_NUMBER: _ClassVar[int]
     MAX_ERROR_FIELD_NUMBER: _ClassVar[int]
     table: str
     dimensions: _containers.RepeatedScalarFieldContainer[str]
@@ -115,9 +114,8 @@ class HistogramQuery(_message.Message):
     quantiles: _containers.RepeatedCompositeFieldContainer[Quantile]
     ranked: bool
     having: _containers.RepeatedCompositeFieldContainer[HavingCondition]
-    totals_by: str
     max_error: str
-    def __init__(self, table: _Optional[str] = ..., dimensions: _Optional[_Iterable[str]] = ..., measure: _Optional[_Union[Measure, str]] = ..., distinct_of: _Optional[str] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., condition: _Optional[str] = ..., time_range: _Optional[_Union[TimeRange, _Mapping]] = ..., k: _Optional[int] = ..., omit_counts: bool = ..., aggregates: _Optional[_Iterable[str]] = ..., ordered_by: _Optional[int] = ..., quantiles: _Optional[_Iterable[_Union[Quantile, _Mapping]]] = ..., ranked: bool = ..., having: _Optional[_Iterable[_Union[HavingCondition, _Mapping]]] = ..., totals_by: _Optional[str] = ..., max_error: _Optional[str] = ...) -> None: ...
+    def __init__(self, table: _Optional[str] = ..., dimensions: _Optional[_Iterable[str]] = ..., measure: _Optional[_Union[Measure, str]] = ..., distinct_of: _Optional[str] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., condition: _Optional[str] = ..., time_range: _Optional[_Union[TimeRange, _Mapping]] = ..., k: _Optional[int] = ..., omit_counts: bool = ..., aggregates: _Optional[_Iterable[str]] = ..., ordered_by: _Optional[int] = ..., quantiles: _Optional[_Iterable[_Union[Quantile, _Mapping]]] = ..., ranked: bool = ..., having: _Optional[_Iterable[_Union[HavingCondition, _Mapping]]] = ..., max_error: _Optional[str] = ...) -> None: ...
 
 class Filter(_message.Message):
     __slots__ = ("column", "not_in", "range")

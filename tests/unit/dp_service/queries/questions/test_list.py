@@ -21,7 +21,7 @@ TEXTS: list[dict[str, Any]] = yaml.safe_load((HERE / "texts.yaml").read_text())
 POLICY = parse_policy((HERE / "policy.yaml").read_text())
 NOW = 1_790_000_000
 VERDICTS = {"same_as", "answered", "free", "later", "refused"}
-SHOWN = ("dimensions", "measure", "aggregates", "quantiles", "having", "totals_by", "ordered_by")
+SHOWN = ("dimensions", "measure", "aggregates", "quantiles", "having", "ordered_by")
 
 
 def of_verdict(verdict: str) -> list[dict[str, Any]]:

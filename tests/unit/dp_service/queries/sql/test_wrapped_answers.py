@@ -63,11 +63,6 @@ def test_numbers_of_single_rows_are_these_rows(inner: str, outer: str, same: str
         (INNER, "SELECT country, SUM(DISTINCT c) FROM Q GROUP BY country", "column 17: a sum"),
         (BY_TWO, "SELECT country, SUM(c) FROM Q GROUP BY country", "of exactly its columns"),
         (BY_TWO, "SELECT country, score, c FROM Q HAVING c > 1", "of exactly its columns"),
-        (
-            BY_TWO.replace("1, 2", "GROUPING SETS ((country, score), (country))"),
-            "SELECT country, score, SUM(c) FROM Q GROUP BY 1, 2",
-            "of exactly its columns",
-        ),
     ],
 )
 def test_numbers_of_several_rows_are_refused_with_what_to_write(inner: str, outer: str, message: str) -> None:
