@@ -79,13 +79,9 @@ class ValueType(StrEnum):
 
 
 class AggregateFunction(StrEnum):
-    """What is added up in each element: the values of a column, or how many members or rows there are.
-
-    SQUARES are of how far the values are from the middle of their ends.
-    """
+    """What is added up in each element: the values of a column, or how many members or rows there are."""
 
     SUM = "sum"
-    SQUARES = "squares"
     MEMBERS = "members"
     ROWS = "rows"
 

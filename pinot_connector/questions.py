@@ -76,11 +76,11 @@ _BUCKET = re.compile(r"(day|week|month|quarter|year):([A-Za-z_][A-Za-z0-9_]*)")
 _RANKS = numbers(RankFunction, question_pb2.RankFunction.DESCRIPTOR)
 MEASURES = numbers(Measure, question_pb2.Measure.DESCRIPTOR)
 _COUNTS = {"members": "MEMBERS()", "rows": "COUNT(*)"}
-_FUNCTIONS = {"sum": "SUM", "avg": "AVG", "stddev": "STDDEV", "variance": "VARIANCE"}
+_FUNCTIONS = {"sum": "SUM", "avg": "AVG"}
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ALIASED = re.compile(r"(.+?)\s+AS\s+(\w+)", re.IGNORECASE | re.DOTALL)
 _SHORT = re.compile(
-    r"\s*(?:(?P<factor>[0-9.]+)\s*\*\s*)?(?:(?P<of>sum|avg|stddev|variance)\s*:\s*(?P<column>[^\s:]+)|(?P<counted>members|rows))"
+    r"\s*(?:(?P<factor>[0-9.]+)\s*\*\s*)?(?:(?P<of>sum|avg)\s*:\s*(?P<column>[^\s:]+)|(?P<counted>members|rows))"
     r"(?:\s+where\s+(?P<condition>.+?))?(?:\s*/\s*(?P<per>count|members|rows))?\s*",
     re.IGNORECASE | re.DOTALL,
 )

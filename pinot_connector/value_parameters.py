@@ -17,7 +17,6 @@ class AggregateFunction(Enum):
     """What is added up in each element: the values of a column, or how many members or rows there are."""
 
     SUM = "sum"
-    SQUARES = "squares"
     MEMBERS = "members"
     ROWS = "rows"
 
@@ -37,7 +36,7 @@ class SummedColumn:
     Of each member one number counts in each element: its total, between `lower` and `upper`, in steps of `quantum`.
     `share` is the column's part of the information units, and `noise_variance` that of its noise, in half steps. With
     an `own_count` rows without a usable value count, and the column's sums and averages are of the others. Without a
-    name, members or rows are counted, as `function` says; of a column it is None, or SQUARES are summed. `condition` is
+    name, members or rows are counted, as `function` says; of a column it is None. `condition` is
     the number of the condition that its rows meet, by the order of the question; None: they need not meet any.
     """
 

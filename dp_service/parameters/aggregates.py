@@ -20,7 +20,7 @@ class SummedValue:
         high: The most.
         share: The part of the release's units that its sums take.
         count_share: The part that a count of its own takes; None: it has none, and shares that of the elements.
-        function: SUM of a column, or SQUARES; MEMBERS or ROWS where these are counted.
+        function: SUM of a column; MEMBERS or ROWS where these are counted.
         condition: The number of its condition, by the order in which the question names them, from 1 on; 0: it has
             none. What the condition is, the question says, so this is no part of the release.
         keeps_nulls: Whether rows without a value count with the number that the policy states. No part of it either.
@@ -40,8 +40,6 @@ class SummedValue:
     def called(self) -> str:
         """What statements call it."""
         of = self.name or self.function.value
-        if self.function is AggregateFunction.SQUARES:
-            of = f"squares of {self.name}"
         return f"{of} where condition {self.condition} holds" if self.condition else of
 
     def specified(self) -> list[tuple[str, object]]:

@@ -84,31 +84,6 @@ class Average(Generic[Part]):
 
 
 @dataclass(frozen=True)
-class Spread(Generic[Part]):
-    """The variance of what is added up, from it and from its squares, or the root of that."""
-
-    values: Part
-    squares: Part
-    is_root: bool
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """What is added up, and its squares."""
-        return self.values, self.squares
-
-    def over(self, parts: Sequence[Other]) -> Spread[Other]:
-        """Return the same of other parts."""
-        values, squares = parts
-        return Spread(values, squares, self.is_root)
-
-    def called(self, names: Sequence[PartName]) -> str:
-        """Return its name: as of an average, with what it is of."""
-        name, _ = names
-        of = f"{name.column}_per_{'row' if name.over_rows else 'member'}{name.where}"
-        return f"{'standard_deviation' if self.is_root else 'variance'}_{of}"
-
-
-@dataclass(frozen=True)
 class Quotient(Generic[Part]):
     """A part divided by another one, times a factor."""
 
@@ -160,7 +135,7 @@ class Total(Generic[Part]):
         return f"{'' if first[0] > 0 else 'minus_'}{first[1]}{words}"
 
 
-Form: TypeAlias = Plain[Part] | Average[Part] | Spread[Part] | Quotient[Part] | Total[Part]
+Form: TypeAlias = Plain[Part] | Average[Part] | Quotient[Part] | Total[Part]
 
 
 @dataclass(frozen=True)

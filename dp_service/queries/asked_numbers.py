@@ -51,7 +51,7 @@ class Part:
 
     def __post_init__(self) -> None:
         require_valid(
-            (self.function in (AggregateFunction.SUM, AggregateFunction.SQUARES)) is bool(self.column),
+            (self.function is AggregateFunction.SUM) is bool(self.column),
             "aggregates",
             "expected a column for a sum or an average, and none for a number of members or rows",
         )

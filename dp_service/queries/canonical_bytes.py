@@ -102,12 +102,6 @@ def summed_bytes(value: QueryValue) -> bytes:
         b"own count" if value.has_own_count else b"keep" if value.keeps_nulls else b"drop",
         null_value,
         *_met_bytes(value.condition),
-        # A label, for a condition has no such bytes.
-        *(
-            []
-            if value.squares is None
-            else [length_prefixed(b"squares", str(value.squares.halvings).encode())]
-        ),
     )
 
 

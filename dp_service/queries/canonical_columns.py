@@ -21,8 +21,7 @@ from dp_service.queries.plan_values import PlanValue
 from dp_service.queries.time_parts import TimePart
 from dp_service.queries.times import TimeColumn, TimeUnit
 from dp_service.terms import ColumnType, ValueType
-from dp_service.values.bounds import Clamp, ValueBounds
-from dp_service.values.squares import Squares
+from dp_service.values.bounds import ValueBounds
 
 
 class Source(ABC):
@@ -377,7 +376,7 @@ class QueryValue:
     `null_value` is left out like NULL, or stands for every value that is not usable if the policy keeps such rows. With
     `has_own_count` rows whose value is not usable count, and the column has a count of the others beside its sum. With
     a `condition` every row of the question counts; those that do not meet it, or whose value is not usable, are not
-    summed, and no part of an own count. With `squares` the squares of members' totals, or of rows' values, are summed.
+    summed, and no part of an own count.
     """
 
     name: str
@@ -387,12 +386,6 @@ class QueryValue:
     null_value: Fraction | None
     has_own_count: bool = False
     condition: Condition | None = None
-    squares: Squares | None = None
-
-    def ends(self, *, over_rows: bool) -> Clamp:
-        """Return between which ends that is what a row adds, or a member."""
-        clamp = self.bounds.rows if over_rows else self.bounds.totals
-        return clamp if self.squares is None else self.squares.clamp
 
 
 @dataclass(frozen=True)
@@ -406,11 +399,6 @@ class QueryCount:
     bounds: ValueBounds
     condition: Condition | None = None
     has_own_count: ClassVar[bool] = False
-    squares: ClassVar[None] = None
-
-    def ends(self, *, over_rows: bool) -> Clamp:
-        """Return between which ends that is what a row adds, or a member."""
-        return self.bounds.rows if over_rows else self.bounds.totals
 
 
 Coordinate = QueryValue | QueryCount

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dp_service.parameters.numbers import THE_COUNT, Average, Form, Quotient, Spread, Total
+from dp_service.parameters.numbers import THE_COUNT, Average, Form, Quotient, Total
 from dp_service.queries.asked_numbers import Measure, Part
 from dp_service.queries.canonical_bytes import condition_bytes, coordinate_bytes
 from dp_service.queries.canonical_columns import (
@@ -35,7 +35,6 @@ from dp_service.queries.value_columns import QuantileColumn, ValueColumn, ValueN
 from dp_service.terms import AggregateFunction
 from dp_service.values.bounds import Clamp, ValueBounds
 from dp_service.values.quantum import Quantum
-from dp_service.values.squares import Squares
 
 
 @dataclass(frozen=True)
@@ -74,9 +73,7 @@ def added_up(query: HistogramQuery, table: Table) -> AddedUp:
         if condition is not None:
             number = conditions.setdefault(condition_bytes(condition), len(conditions) + 1)
         # An average has a coordinate of its own: beside it a sum must not become one of other rows.
-        coordinate, weight = _coordinate(part, condition, isinstance(form, Average | Spread), query, table)
-        if part.function is AggregateFunction.SQUARES:
-            coordinate = _squares_of(coordinate, query, table)
+        coordinate, weight = _coordinate(part, condition, isinstance(form, Average), query, table)
         # Over rows a count of its own is cut by itself, and so are the sums beside it.
         is_compared = isinstance(form, Quotient) or (isinstance(form, Total) and query.sums_rows)
         if is_compared and coordinate.has_own_count:
@@ -140,24 +137,6 @@ def _coordinate(
         return replace(value, has_own_count=True, condition=condition), column.weight
     bounds = value.bounds.with_zero()
     return replace(value, bounds=bounds, has_own_count=False, condition=condition), column.weight
-
-
-def _squares_of(coordinate: Coordinate, query: HistogramQuery, table: Table) -> Coordinate:
-    """Return the squares of what is added up.
-
-    Raises:
-        QuestionError: They could not be added up exactly.
-    """
-    stated = None if table.contributions is None else table.contributions.sums
-    # Without it the question is refused for its sums.
-    if stated is None or not isinstance(coordinate, QueryValue):
-        return coordinate
-    terms = stated.max_rows if query.sums_rows else stated.max_members
-    try:
-        squares = Squares.of_sums(coordinate.ends(over_rows=query.sums_rows), terms=terms)
-    except ValueError as error:
-        raise QuestionError("aggregates", f"{coordinate.name}: {error}") from None
-    return replace(coordinate, squares=squares)
 
 
 _COUNTED = {

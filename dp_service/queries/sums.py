@@ -141,15 +141,13 @@ def require_whole_series(query: HistogramQuery, shown: int | None, elements: int
 
 def _summed_value(coordinate: Coordinate, share: Fraction, number: int, query: HistogramQuery) -> SummedValue:
     bounds = coordinate.bounds
-    clamp, quantum = coordinate.ends(over_rows=query.sums_rows), bounds.quantum.size
+    clamp, quantum = bounds.rows if query.sums_rows else bounds.totals, bounds.quantum.size
     parts = clamp.parts if query.sums_rows else 1
     # With this part for its own count, a column's SUM has the least error.
     own = clamp.count_share * share if coordinate.has_own_count else None
     name, function = "", AggregateFunction.SUM
     if isinstance(coordinate, QueryValue):
         name = coordinate.name
-        if coordinate.squares is not None:
-            function, quantum = AggregateFunction.SQUARES, quantum**2 / 4 * coordinate.squares.size
     elif coordinate.counted is Measure.EVENTS:
         function = AggregateFunction.ROWS
     else:

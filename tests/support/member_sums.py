@@ -24,7 +24,6 @@ from dataclasses import dataclass
 
 from dp_service.values.bounds import Clamp, ValueBounds
 from dp_service.values.quantum import Value, is_usable
-from dp_service.values.squares import Squares
 
 Row = Sequence[Value]
 """One value for each column."""
@@ -38,14 +37,12 @@ class SummedColumn:
         bounds: How it is rounded and clamped.
         stands_for_missing: The steps that count where a value is not usable; None: the row does not count.
         has_own_count: Whether it has an n of its own; otherwise rows that it cannot use do not count at all.
-        squares: How members' totals, or the values of rows, are squared before they are summed; None: they are not.
         parts: Into how many a step is divided where rows are summed; None: as many as `Clamp.parts` says.
     """
 
     bounds: ValueBounds
     stands_for_missing: int | None = None
     has_own_count: bool = False
-    squares: Squares | None = None
     parts: int | None = None
 
     def steps(self, value: Value) -> int | None:
@@ -112,16 +109,15 @@ def _weight(rows: int, rows_of_member: int | None) -> int:
 
 
 def _centred(steps: Sequence[int], column: SummedColumn, rows_of_member: int | None) -> int:
-    bounds, squares = column.bounds, column.squares
+    bounds = column.bounds
     if rows_of_member is None:
         if not steps:
             return 0
-        total = bounds.totals(sum(steps))
-        return bounds.totals.centred(total) if squares is None else squares.clamp.centred(squares(total))
-    clamp = bounds.rows if squares is None else squares.clamp
+        return bounds.totals.centred(bounds.totals(sum(steps)))
+    clamp = bounds.rows
     parts = column.parts or clamp.parts
     finer = Clamp(clamp.low * parts, clamp.high * parts)
-    added = sum(steps if squares is None else map(squares, steps)) * parts
+    added = sum(steps) * parts
     counted = min(len(steps), rows_of_member)
     return 2 * _weighted(added, len(steps), counted, finer) - finer.centre * counted
 

@@ -14,9 +14,6 @@ of tau rows of their mean:
 
 all in steps of which there are at least a thousand between the ends of a row (`Clamp.finer`).
 
-Of squares the same is added up of h = floor((2 s - (low + high))^2 / 2^j + 1/2) instead of s, and over rows of that of
-each row: see `dp_service.values.squares`.
-
 A value is brought between two whole numbers around the clamps before it is multiplied, so that nothing overflows, and a
 row is clamped before anything is added up: whether a sum fails would tell of somebody's rows. Rows whose value cannot
 be used are left out by a condition, before members are bounded; or, of a column with a count of its own, by that column
@@ -47,7 +44,6 @@ from dp_service.queries.render.conditions import written_condition
 from dp_service.queries.render.dialects import Dialect, identifier, literal
 from dp_service.terms import ValueType
 from dp_service.values.bounds import Clamp
-from dp_service.values.squares import Squares
 
 
 def usable_conditions(value: Coordinate, dialect: Dialect) -> Iterator[str]:
@@ -132,8 +128,6 @@ def _member_total(value: Coordinate, over_rows: bool, dialect: Dialect) -> str:
     if isinstance(value, QueryCount):
         return "COUNT(*)" if value.condition is None else f"SUM({_used_or_not(value, '1', dialect)})"
     steps = _clamped(_steps(value, dialect), value.bounds.rows)
-    if over_rows and value.squares is not None:
-        steps = _square(steps, value.squares)
     if value.has_own_count or value.condition is not None:
         return f"SUM({_used_or_not(value, steps, dialect)})"
     return f"SUM(CAST({steps} AS BIGINT))"
@@ -166,22 +160,12 @@ def _centred_total(value: Coordinate, place: int, dialect: Dialect) -> str:
     """Write what one member adds to the sum of a column: 2 s - (low + high)."""
     totals = value.bounds.totals
     clamped = _clamped(identifier(total_name(place), dialect), totals)
-    if value.squares is not None:
-        clamped = f"CAST({_square(clamped, value.squares)} AS BIGINT)"
-    return f"2 * {clamped} - ({value.ends(over_rows=False).centre})"
-
-
-def _square(steps: str, squares: Squares) -> str:
-    """Write the square of a number of steps within its clamp, a double that is a whole number."""
-    centred = f"CAST(2 * {steps} - ({squares.of.centre}) AS DOUBLE)"
-    size = squares.size
-    scaled = f"/ {size}" if size.denominator == 1 else f"* {size.denominator}"
-    return f"FLOOR({centred} * {centred} {scaled} + 0.5)"
+    return f"2 * {clamped} - ({totals.centre})"
 
 
 def _centred_rows(value: Coordinate, place: int, tau: int, dialect: Dialect) -> str:
     """Write what the rows of one member add to the sum of a column, at most tau of them: 2 S' - (low + high) rows."""
-    of_row, total = value.ends(over_rows=True), identifier(total_name(place), dialect)
+    of_row, total = value.bounds.rows, identifier(total_name(place), dialect)
     rows, parts = of_row.finer, of_row.parts
     if parts > 1:
         total = f"({total} * {parts})"

@@ -4,7 +4,7 @@
     COUNT(*), COUNT(1), COUNT(member), SUM(1)          rows: those without a member never count
     COUNT(column)                                      rows, of a column that the question groups by or restricts
     COUNT(DISTINCT column), DISTINCTCOUNT(column) ..   distinct values of a column of which the policy offers them
-    SUM(value), AVG(value), STDDEV(value) ..           of the count beside it: of members' totals, or of rows
+    SUM(value), AVG(value)                             of the count beside it: of members' totals, or of rows
     COUNT(..) FILTER (WHERE ..), SUM(CASE WHEN ..) ..  the same of the rows that meet a condition
     PERCENTILE(value, 50), QUANTILE(value, 0.5) ..     a quantile of the members' values
     MIN(value), MAX(value)                             about the smallest and the largest value
@@ -16,10 +16,10 @@ number and differ in how exact it is, so here they are other names of one.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 
-from dp_service.parameters.numbers import Average, Form, Plain, Spread
+from dp_service.parameters.numbers import Average, Form, Plain
 from dp_service.queries.asked_numbers import (
     AskedNumber,
     AskedQuantile,
@@ -37,9 +37,7 @@ from dp_service.queries.sql.scope import Scope, alias_name
 from dp_service.queries.sql.tokens import Token
 from dp_service.queries.sql.words import (
     AGGREGATES,
-    AVERAGES,
     COUNTS_OF_MEMBERS,
-    DEVIATIONS,
     MEMBERS,
     PERCENTILE,
     QUANTILES,
@@ -209,9 +207,7 @@ def aggregate_of(call: tree.Call, scope: Scope) -> Form[Part]:
         refuse(call, _WITHOUT_VALUE)
     if call.name == "SUM":
         return Plain(part)
-    if call.name in AVERAGES:
-        return Average(part)
-    return Spread(part, replace(part, function=AggregateFunction.SQUARES), call.name in DEVIATIONS)
+    return Average(part)
 
 
 def _function(call: tree.Call, scope: Scope) -> AggregateFunction:

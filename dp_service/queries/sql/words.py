@@ -74,11 +74,7 @@ PARTS_OF_TEXTS = frozenset(
     {"LOWER", "LCASE", "UPPER", "UCASE", "LEFT", "SUBSTR", "SUBSTRING", "SPLIT_PART", "SPLITPART"}
 )
 """Functions of a text whose result is grouped by."""
-AVERAGES = frozenset({"AVG", "MEAN"})
-"""Names of an average."""
-DEVIATIONS = frozenset({"STDDEV", "STDDEV_POP", "STDDEV_SAMP", "STDEV"})
-"""Names of a standard deviation."""
-AGGREGATES = frozenset({"SUM", *AVERAGES, *DEVIATIONS, "VARIANCE", "VAR_POP", "VAR_SAMP"})
+AGGREGATES = frozenset({"SUM", "AVG", "MEAN"})
 """Functions of a value column."""
 _READ = frozenset(
     {
@@ -127,7 +123,7 @@ _TEXTS = (
 )
 _BINS = "write FLOOR(column / 10) * 10, WIDTH_BUCKET(column, low, high, n) or DATE_TRUNC('day', column)"
 _PATTERN = "write LIKE with % and _"
-_SPREAD = "ask for COUNT, SUM, AVG, STDDEV or a percentile"
+_SPREAD = "ask for COUNT, SUM, AVG or percentiles"
 _CATALOGUE = "tables and columns are in the catalogue, which is free"
 TOTALS = "ask for totals in a question of their own, with their own GROUP BY"
 
@@ -156,6 +152,7 @@ REFUSED: dict[str, str] = {
     **dict.fromkeys(("INSUBQUERY", "INPARTITIONEDSUBQUERY", "IN_PARTITIONED_SUBQUERY"), _SUBQUERY),
     **dict.fromkeys(("ROW_NUMBER", "RANK", "DENSE_RANK", "LAG", "LEAD", "NTILE"), _WINDOW),
     **dict.fromkeys(("FIRST_VALUE", "LAST_VALUE", "PERCENT_RANK", "CUME_DIST"), _WINDOW),
+    **dict.fromkeys(("STDDEV", "STDDEV_POP", "STDDEV_SAMP", "VARIANCE", "VAR_POP", "VAR_SAMP"), _SPREAD),
     **dict.fromkeys(("CORR", "COVAR_POP", "COVAR_SAMP", "MODE", "SKEWNESS"), _SPREAD),
     **dict.fromkeys(("REGR_SLOPE", "KURTOSIS", "ANY_VALUE", "ARRAY_AGG", "STRING_AGG", "LIST"), _SPREAD),
     **dict.fromkeys(("GROUP_CONCAT", "LISTAGG", "HISTOGRAM", "FIRST", "LAST", "PRODUCT"), _SPREAD),

@@ -34,8 +34,6 @@ def added_in_words(
     where = f" where condition {column.condition} holds" if column.condition else ""
     low, high = (short(end * column.quantum) for end in (column.low, column.high))
     of = f"A {summed}{where}{_otherwise(column)}"
-    if column.function is AggregateFunction.SQUARES:
-        of = f"The squared distance of a {summed}{where} from the middle of its ends"
     yield Statement(
         "sums.clamped",
         f"{of} counts with {low} to {high}, in steps of {short(column.quantum)}: sums are without what lies beyond. "
@@ -43,8 +41,7 @@ def added_in_words(
         column.name,
         (low, high),
     )
-    if column.function is not AggregateFunction.SQUARES:
-        yield from _missing(column, f", of a member at most {tau}" if over_rows else "")
+    yield from _missing(column, f", of a member at most {tau}" if over_rows else "")
 
 
 def _otherwise(column: SummedValue) -> str:

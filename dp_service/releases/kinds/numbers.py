@@ -33,9 +33,8 @@ from dp_service.mechanisms.aggregates.intervals import (
 )
 from dp_service.mechanisms.aggregates.released import ReleasedMoments
 from dp_service.parameters.aggregates import SummedValue
-from dp_service.parameters.numbers import THE_COUNT, Average, Form, Plain, Spread, Total
+from dp_service.parameters.numbers import THE_COUNT, Average, Form, Plain, Total
 from dp_service.releases.kinds.kind import Value
-from dp_service.releases.kinds.spreads import OfSpread, rows_by_value
 from dp_service.releases.kinds.views import Answer, AnsweredAggregate, ShownAverages, ShownSums
 from dp_service.releases.statements import Statement
 
@@ -75,8 +74,6 @@ def view_of(form: Form[int], columns: Sequence[SummedValue]) -> NumberView:
     if isinstance(form, Plain | Average):
         (place,) = form.parts
         return (_OfSum if isinstance(form, Plain) else _OfAverage)(place, columns[place].quantum)
-    if isinstance(form, Spread):
-        return OfSpread.of(form, columns)
     quanta = {THE_COUNT: Fraction(1), **{place: column.quantum for place, column in enumerate(columns)}}
     if isinstance(form, Total):
         return _OfTotal.of(form, [quanta[each] for each in form.terms])
@@ -173,7 +170,10 @@ class _OfTwo:
         return divided
 
     def rows(self, release: ReleasedMoments, most: int, alpha: Fraction) -> ShownRows:
-        return rows_by_value(self.value, release, most, alpha)
+        # Which of them have a value depends on over how many intervals alpha is divided.
+        is_cut = most < release.groups.size
+        level = alpha / (release.groups.size if is_cut else 1)
+        return shown_in_order(release, self.value(release, level), most)
 
     def answered(self, release: ReleasedMoments, shown: ShownRows, alpha: Fraction) -> AnsweredAggregate:
         found = quotient_intervals(release, self.above, self.below, shown, alpha=alpha)

@@ -133,7 +133,7 @@ def _answered(engine: Engine, form: Form) -> Counter[tuple[Any, ...]]:
         met = answer.sums[-1]
         if isinstance(form.counted, QueryCount):
             of_rows = form.resolution.query.rows_summed is not None
-            steps = form.counted.ends(over_rows=True).parts if of_rows else 1
+            steps = form.counted.bounds.rows.parts if of_rows else 1
             met = [(each // steps + count) // 2 for each, count in zip(met, answer.counts, strict=True)]
         found.update({(*element, MET): number for element, number in zip(elements, met, strict=True)})
     return found

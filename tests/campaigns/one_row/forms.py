@@ -217,7 +217,6 @@ _OF_SOME = (
     "COUNT(*), SUM(CASE WHEN {} THEN price ELSE 0 END)",
     f"{_COUNTED}, COUNT(DISTINCT CASE WHEN {{}} THEN member END)",
     f"{_COUNTED}, AVG(whole) FILTER (WHERE {{}})",
-    f"{_COUNTED}, STDDEV(price) FILTER (WHERE {{}})",
 )
 # What a question groups by names a column as a condition does, and may be looked at before any condition is.
 _GROUPED = ("text", "number", "small", "flag", "day", "topic", "label")
@@ -275,7 +274,7 @@ def forms(under: Policy) -> Iterator[Form]:
         for table in ("dropped", "kept"):
             counted = (_COUNTED, "COUNT(*)")[number % 2]
             yield from _form(f"SELECT who, {counted} FROM {table} WHERE {condition} GROUP BY who", under)
-        value = ("SUM(price)", "SUM(whole)", "STDDEV(price)")[number % 3]
+        value = ("SUM(price)", "SUM(whole)")[number % 2]
         yield from _form(f"SELECT who, {value}, {_COUNTED} FROM summed WHERE {condition} GROUP BY who", under)
         values = f"COUNT(DISTINCT {_DISTINCT[number % len(_DISTINCT)]})"
         yield from _form(f"SELECT who, {values} FROM summed WHERE {condition} GROUP BY who", under)

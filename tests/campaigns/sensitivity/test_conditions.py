@@ -54,7 +54,6 @@ OF_MEMBERS = (
     "SUM(CASE WHEN {} THEN number ELSE 0 END)",
     "AVG(whole) FILTER (WHERE {})",
     "AVG(number) FILTER (WHERE {})",
-    "STDDEV(number) FILTER (WHERE {})",
     "SUM(whole)",
     "SUM(number) FILTER (WHERE {}) / SUM(number)",
     "SUM(number) - SUM(number) FILTER (WHERE {})",

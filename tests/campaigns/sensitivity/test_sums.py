@@ -56,7 +56,6 @@ tables:
     typical=st.integers(1, 2),
     known=st.booleans(),
     measure=st.sampled_from(Measure),
-    spread=st.booleans(),
 )
 def test_a_member_changes_counts_and_sums_within_the_price(
     asked_of: Asked,
@@ -69,11 +68,10 @@ def test_a_member_changes_counts_and_sums_within_the_price(
     typical: int,
     known: bool,
     measure: Measure,
-    spread: bool,
 ) -> None:
     """Rows of NULL, NaN, infinities, 2^63, negative and repeated ones, of members who come and who leave."""
     under = policy(whole=whole, number=number, typical=typical, known=known)
-    assert faults(asked_of, asked(*columns, by=by, measure=measure, spread=spread), under, rows) == []
+    assert faults(asked_of, asked(*columns, by=by, measure=measure), under, rows) == []
 
 
 @pytest.mark.slow

@@ -233,12 +233,12 @@ SUMMED = {
     "apart": policy(whole=WHOLES[3], number=NUMBERS[3], table="apart"),
 }
 SUMS = tuple(
-    sums.asked(*columns, by=by, table=table, measure=measure, spread=spread)
+    sums.asked(*columns, by=by, table=table, measure=measure)
     for table in SUMMED
-    for columns, measure, spread in (
-        (("whole",), Measure.DISTINCT_MEMBERS, False),
-        (("number", "whole"), Measure.DISTINCT_MEMBERS, True),
-        (("number", "whole"), Measure.EVENTS, True),
+    for columns, measure in (
+        (("whole",), Measure.DISTINCT_MEMBERS),
+        (("number", "whole"), Measure.DISTINCT_MEMBERS),
+        (("number", "whole"), Measure.EVENTS),
     )
     for by in ((), ("text",))
 )

@@ -180,9 +180,9 @@ def test_spark_sums_what_duckdb_and_the_reference_do(summing_engines: Versioned,
     """Halves, NaN, infinities, NULL and 2^53 + 1 become the same whole numbers, of the same bounded members."""
     policy = sums.policy(whole=sums.WHOLES[place], number=sums.NUMBERS[place])
     for query in (
-        sums.asked("number", "whole", spread=True),
+        sums.asked("number", "whole"),
         sums.asked("number", by=()),
-        sums.asked("number", "whole", measure=Measure.EVENTS, spread=True),
+        sums.asked("number", "whole", measure=Measure.EVENTS),
     ):
         resolution = resolve(query, policy, now=NOW)
         wanted = sums.reference(query, policy, sums.odd_rows(500))

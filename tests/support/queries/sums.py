@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
 from decimal import Decimal
 from functools import cache
 from random import Random
@@ -14,7 +13,7 @@ from typing import NamedTuple
 from hypothesis import strategies as st
 
 from dp_service.bounding.order import kept, table_salt
-from dp_service.parameters.numbers import Average, Spread
+from dp_service.parameters.numbers import Average
 from dp_service.queries.asked_numbers import AskedNumber, Measure, Part, sum_of
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.structured import HistogramQuery
@@ -22,7 +21,6 @@ from dp_service.queries.tables import Policy, Table
 from dp_service.queries.value_columns import ValueColumn, ValueNulls
 from dp_service.terms import AggregateFunction, ValueType
 from dp_service.values.quantum import Value
-from dp_service.values.squares import Squares
 from tests.support.member_sums import GroupSums, SummedColumn, group_sums
 
 NOW = 1_700_000_000
@@ -97,15 +95,12 @@ def asked(
     by: tuple[str, ...] = ("text",),
     table: str = "t",
     measure: Measure = Measure.DISTINCT_MEMBERS,
-    spread: bool = False,
 ) -> HistogramQuery:
-    """Return a question for the sum and the average, and the variance, of columns, over members' totals or rows."""
+    """Return a question for the sum and the average of columns, over members' totals or rows."""
     numbers: list[AskedNumber] = []
     for column in columns:
         part = Part(AggregateFunction.SUM, column)
         numbers += [sum_of(column), AskedNumber(Average(part))]
-        if spread:
-            numbers.append(AskedNumber(Spread(part, Part(AggregateFunction.SQUARES, column), is_root=False)))
     return HistogramQuery(table, by, measure, aggregates=tuple(numbers))
 
 
@@ -127,9 +122,8 @@ ROWS = st.lists(
 def reference(query: HistogramQuery, policy: Policy, rows: Sequence[Row]) -> list[tuple[object, ...]]:
     """Return what an engine should answer: elements, n, centred sums and own counts, in the order of the query."""
     table = policy.table(query.table)
-    parts = {(part.column, part.function) for each in query.aggregates for part in each.parts}
-    names = sorted((name, function is AggregateFunction.SQUARES) for name, function in parts)
-    columns = [table.value(name) for name, _ in names]
+    names = sorted({part.column for each in query.aggregates for part in each.parts})
+    columns = [table.value(name) for name in names]
     by_member: dict[str, dict[str, list[list[Value]]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         values = [_read(getattr(row, column.name), column) for column in columns]
@@ -141,10 +135,7 @@ def reference(query: HistogramQuery, policy: Policy, rows: Sequence[Row]) -> lis
         if row.member is not None and element is not None and is_usable:
             by_member[row.member][element].append(values)
     groups = _bounded(by_member, table, is_bounded=bool(query.dimensions))
-    summed = [
-        _squared(column, table, over_rows=query.sums_rows) if squared else _summed(column)
-        for column, (_, squared) in zip(columns, names, strict=True)
-    ]
+    summed = list(map(_summed, columns))
     tau = table.tau(query.measure) if query.sums_rows else None
     found = {element: group_sums(members, summed, rows_of_member=tau) for element, members in groups.items()}
     if not query.dimensions:
@@ -266,14 +257,3 @@ def _summed(column: ValueColumn) -> SummedColumn:
     if column.nulls is ValueNulls.KEEP and column.null_value is not None:
         stands = column.bounds.quantum.exact_steps(column.null_value)
     return SummedColumn(column.bounds, stands, has_own_count=column.nulls is ValueNulls.OWN_COUNT)
-
-
-def _squared(column: ValueColumn, table: Table, *, over_rows: bool) -> SummedColumn:
-    """Return how the squares of a column are summed, of as many rows or members as the policy states."""
-    assert table.contributions is not None
-    stated = table.contributions.sums
-    assert stated is not None
-    clamp, terms = column.bounds.totals, stated.max_members
-    if over_rows:
-        clamp, terms = column.bounds.rows, stated.max_rows
-    return replace(_summed(column), squares=Squares.of_sums(clamp, terms=terms))

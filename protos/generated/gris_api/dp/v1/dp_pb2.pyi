@@ -54,7 +54,6 @@ class AggregateFunction(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     AGGREGATE_FUNCTION_SUM: _ClassVar[AggregateFunction]
     AGGREGATE_FUNCTION_MEMBERS: _ClassVar[AggregateFunction]
     AGGREGATE_FUNCTION_ROWS: _ClassVar[AggregateFunction]
-    AGGREGATE_FUNCTION_SQUARES: _ClassVar[AggregateFunction]
 
 class EngineFeature(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -140,7 +139,6 @@ AGGREGATE_FUNCTION_UNSPECIFIED: AggregateFunction
 AGGREGATE_FUNCTION_SUM: AggregateFunction
 AGGREGATE_FUNCTION_MEMBERS: AggregateFunction
 AGGREGATE_FUNCTION_ROWS: AggregateFunction
-AGGREGATE_FUNCTION_SQUARES: AggregateFunction
 ENGINE_FEATURE_UNSPECIFIED: EngineFeature
 ENGINE_FEATURE_PINOT_MULTISTAGE: EngineFeature
 ENGINE_FEATURE_BOUNDED_COPY: EngineFeature

@@ -51,7 +51,6 @@ def answered(
     min_count=st.sampled_from([1, 2]),
     known=st.booleans(),
     measure=st.sampled_from(Measure),
-    spread=st.booleans(),
 )
 def test_duckdb_sums_what_the_reference_does(
     connection: duckdb.DuckDBPyConnection,
@@ -65,11 +64,10 @@ def test_duckdb_sums_what_the_reference_does(
     min_count: int,
     known: bool,
     measure: Measure,
-    spread: bool,
 ) -> None:
     """NULL, NaN, infinities, 2^63, halves and duplicates: n and every sum are of the same, bounded members."""
     under = policy(whole=whole, number=number, typical=typical, min_count=min_count, known=known)
-    query = asked(*columns, by=by, measure=measure, spread=spread)
+    query = asked(*columns, by=by, measure=measure)
     assert answered(connection, query, under, rows) == reference(query, under, rows)
 
 
