@@ -84,7 +84,7 @@ CAMPAIGNS = {
         "a table of what holds on your Pinot, or on one that is started for it", "--only settings", needs=JAVA
     ),
     "pinot_failures": Campaign(
-        "servers and brokers of a real Pinot load, lag behind, are replaced or die; tables take in a stream",
+        "tests of a real Pinot that `make test-all` leaves out: servers load, lag, are replaced or die",
         "-x -k limit_in_force",
         "pytest -m nightly tests/engines/pinot",
         needs=JAVA,

@@ -17,6 +17,8 @@ from tests.containers.outages import take_away, ways
 from tests.containers.stack import Placed, Services
 from tests.kubernetes.application import Application, Totals, charged
 
+pytestmark = pytest.mark.nightly
+
 ASKERS = 4
 BACK_SECONDS = 120.0
 ANSWERS = 5

@@ -13,6 +13,8 @@ from deploy.release.project import CheckFailedError
 from tests.containers.images import build_service
 from tests.support.rings import needs
 
+pytestmark = pytest.mark.nightly
+
 _PACKAGES = """
 import json
 from importlib.metadata import distributions

@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import grpc
+import pytest
 from gris_api.budget.v1 import budget_pb2 as pb
 from gris_api.budget.v1 import budget_pb2_grpc
 
@@ -20,6 +21,8 @@ from tests.support.budget_process import service
 from tests.support.ledger_stores import closing
 from tests.support.postgres_server import PostgresServer
 from tests.support.proxy import Proxy
+
+pytestmark = pytest.mark.nightly
 
 # Long enough for somebody to see the transaction before its second round trip.
 DELAY_SECONDS = 0.3

@@ -25,6 +25,8 @@ from tests.support.budget_samples import Asked, charge, levels, limit
 from tests.support.ledger_stores import closing
 from tests.support.postgres_server import PostgresServer, standby_of
 
+pytestmark = pytest.mark.nightly
+
 # Every commit waits for some standby to have it on its disk.
 SYNCHRONOUS = "synchronous_standby_names=*"
 ACCOUNT = Account(("replicated", "ann"))

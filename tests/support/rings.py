@@ -48,16 +48,8 @@ ALL = frozenset(
         "test_extras.py",
     )
 )
-# Short forms of campaigns, and what is killed or built: minutes for each change, and of little news by day.
-NIGHTLY = frozenset(
-    ROOT / "tests" / name
-    for name in (
-        "campaigns",
-        "containers/test_outages.py",
-        "containers/test_release_images.py",
-        "engines/pinot/failures",
-    )
-)
+# Short forms of campaigns, and a Pinot whose servers die.
+NIGHTLY = frozenset((ROOT / "tests" / "campaigns", ROOT / "tests" / "engines" / "pinot" / "failures"))
 assert all(path.exists() for path in ONE_WAY | ALL | NIGHTLY)
 # What starts for long and takes much memory: one worker runs all tests of such a folder.
 ONE_WORKER = ("tests/engines/pinot/", "tests/engines/spark/", "tests/containers/", "tests/kubernetes/")
@@ -97,7 +89,7 @@ def mark(item: pytest.Item) -> None:
     needed = needs_of(item)
     for name in needed:
         item.add_marker(name)
-    is_slow = item.get_closest_marker("slow") is not None
+    is_slow = any(item.get_closest_marker(name) is not None for name in ("slow", "nightly"))
     one_way = item.path in ONE_WAY and needed <= {PROCESS}
     if (needed or is_slow) and _is_below(item.path, NIGHTLY):
         item.add_marker("nightly")

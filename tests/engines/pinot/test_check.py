@@ -12,6 +12,8 @@ from tests.campaigns.pinot_check.rows import Outcome, Row, row, tried
 from tests.campaigns.pinot_check.table import ROWS
 from tests.engines.pinot.plain_http import HTTP
 
+pytestmark = pytest.mark.nightly
+
 QUICK = {each.attempt.__name__: each for each in ROWS if not each.is_slow}
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from deploy.pinot.cluster import PinotCluster
 from tests.campaigns.one_row.asking import Totals, faults
 from tests.campaigns.one_row.forms import forms, policy
 from tests.campaigns.one_row.pinot import held_by
+
+pytestmark = pytest.mark.nightly
 
 
 def test_no_row_makes_an_error_or_counts_where_it_does_not_in_the_reference(

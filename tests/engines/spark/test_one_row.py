@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from pinot_connector.engines.spark import SparkEngine
 from tests.campaigns.one_row.asking import TABLES, Held, Totals, as_it_is, faults, written
 from tests.campaigns.one_row.forms import forms, policy
 from tests.campaigns.one_row.rows import ORDINARY
+
+pytestmark = pytest.mark.nightly
 
 
 def test_no_row_makes_an_error_or_counts_where_it_does_not_in_the_reference(

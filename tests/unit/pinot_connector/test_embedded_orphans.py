@@ -60,10 +60,10 @@ def _nothing(_: subprocess.Popen[bytes], __: IO[bytes]) -> None:
     ("last_line", "end"),
     [
         pytest.param(WAIT, _kill(signal.SIGKILL), id="SIGKILL"),
-        pytest.param(WAIT, _kill(signal.SIGTERM), id="SIGTERM"),
-        pytest.param(WAIT, _close_terminal, id="closed terminal"),
-        pytest.param("os._exit(0)", _nothing, id="os._exit"),
-        pytest.param("raise ValueError", _nothing, id="uncaught exception"),
+        pytest.param(WAIT, _kill(signal.SIGTERM), id="SIGTERM", marks=pytest.mark.nightly),
+        pytest.param(WAIT, _close_terminal, id="closed terminal", marks=pytest.mark.nightly),
+        pytest.param("os._exit(0)", _nothing, id="os._exit", marks=pytest.mark.nightly),
+        pytest.param("raise ValueError", _nothing, id="uncaught exception", marks=pytest.mark.nightly),
         pytest.param("", _nothing, id="last line"),
         pytest.param(
             f"if os.fork() == 0: {WAIT}; os._exit(0)\nos._exit(0)", _nothing, id="a fork that lives longer"
@@ -72,6 +72,7 @@ def _nothing(_: subprocess.Popen[bytes], __: IO[bytes]) -> None:
             "subprocess.Popen(['sleep', '60'], close_fds=False)\nos._exit(0)",
             _nothing,
             id="a program that lives longer",
+            marks=pytest.mark.nightly,
         ),
     ],
 )

@@ -107,7 +107,7 @@ def numbers(result: PrivateResult) -> list[tuple[object, ...]]:
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 async def test_what_no_message_holds_is_shown_again_and_never_drawn_again(
     world: World, engine: Counted, tmp_path: Path
 ) -> None:

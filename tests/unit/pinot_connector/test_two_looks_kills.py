@@ -36,6 +36,8 @@ from tests.support.two_looks import (
 )
 from tests.support.world import COFACTS, World, new_account
 
+pytestmark = pytest.mark.nightly
+
 HELD_SECONDS = 10
 CONNECTOR = f"""
 import asyncio, os, signal, sys

@@ -18,7 +18,7 @@ def test_no_interleaving_breaks_a_promise(world: World) -> None:
     assert found.states > 150
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_a_wrong_rule_is_found(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A shortest history shows it, by what it breaks."""

@@ -43,7 +43,7 @@ def test_no_account_is_overspent_and_no_charge_is_lost(seed: int) -> None:
     assert oracle.leases
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_history_is_the_same_again() -> None:
     """A seed that has failed can be looked at."""
     journals = []
@@ -84,7 +84,7 @@ def test_a_lease_that_is_reclaimed_too_early_is_found() -> None:
     assert "reclaimed" in problem
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_batch_that_is_reported_twice_is_found(capsys: pytest.CaptureFixture[str]) -> None:
     """The home then has charges that nobody made, or others under their names; the seed is printed."""
     seed, problem = found_in("reported-twice")
@@ -109,7 +109,7 @@ def test_a_reservation_after_the_end_of_its_lease_is_found() -> None:
     assert "after its end" in problem
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_loss_that_counts_as_free_is_found() -> None:
     """What was charged and not reported is then granted again."""
     _, problem = found_in("loss-is-free", first=4)
@@ -122,14 +122,14 @@ def test_a_share_that_is_lent_to_each_block_is_found() -> None:
     assert "from a share of" in problem
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_share_that_returns_while_it_is_in_use_is_found() -> None:
     """What is reserved from it, or charged a moment later, is then free elsewhere."""
     _, problem = found_in("returned-while-in-use")
     assert "has spent" in problem or "does not have it" in problem
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_share_that_returns_to_a_region_that_was_set_back_is_found() -> None:
     """It has forgotten charges, so that they are free."""
     _, problem = found_in("returned-by-another-process", first=50)
