@@ -36,9 +36,11 @@ class KubectlError(AssertionError):
     """A command of kubectl failed; the text is what it and its program say."""
 
 
-def kubectl(*arguments: str, given: str | None = None, seconds: float = TIMEOUT_SECONDS) -> str:
+def kubectl(*arguments: str, given: str | None = None) -> str:
     """Run kubectl on the cluster of KUBECONFIG and return what it prints; raises KubectlError."""
     command = [os.environ.get("KUBECTL", "kubectl"), *arguments]
+    # A command that waits itself ends first, and says what it has waited for.
+    seconds = TIMEOUT_SECONDS + 60
     done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=seconds, check=False)
     if done.returncode != 0:
         raise KubectlError(f"kubectl {' '.join(arguments)}: {done.stderr[-2000:]}{done.stdout[-2000:]}")
