@@ -28,7 +28,7 @@ from pinot_connector.budgets import Cost, Level
 from pinot_connector.endpoints import Address
 from pinot_connector.engines.base import Engine
 from pinot_connector.engines.duckdb import DuckDBEngine
-from pinot_connector.errors import GrisError, OutcomeUnknown, ServiceError
+from pinot_connector.errors import ChargedUnanswered, GrisError, OutcomeUnknown, ServiceError
 
 TABLE = "cofacts_feedback"
 COLUMN = "article_id"
@@ -55,7 +55,7 @@ SETTLED_SECONDS = 240.0
 
 @dataclass
 class Totals:
-    """What became of the questions so far; `information` and `calls` are what the answered ones cost.
+    """What became of the questions so far; `information` and `calls` are what they are known to have cost.
 
     `failed` counts those without an answer by their errors, `unknown` those among them that may be charged.
     """
@@ -130,6 +130,9 @@ async def _ask(client: AsyncPrivateClient, number: int, totals: Totals) -> None:
     try:
         result = await client.top_k(TABLE, COLUMN, K, time_range=(begin, end))
     except GrisError as error:
+        if isinstance(error, ChargedUnanswered):
+            totals.information += error.charged[0]
+            totals.calls += error.charged[1]
         totals.failed[f"{type(error).__name__}: {error}"] += 1
         totals.unknown += isinstance(error, OutcomeUnknown)
         # Nobody asks a service that is away again without drawing breath.

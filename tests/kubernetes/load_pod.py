@@ -72,7 +72,8 @@ def load_pod(gris: Namespace, deployment: Chart, *ledgers: str) -> Iterator[Load
         yield running
         running.more_answers()
         gris.python("asking", "-c", STOP)
-        gris.wait_for("--for=jsonpath={.status.phase}=Succeeded", "pod/asking")
+        # Also where it has failed: then its last lines say why.
+        gris.wait_for("--for=condition=Ready=false", "pod/asking")
         running.reported.update(running.last_line())
         print(json.dumps(running.reported))
     finally:
