@@ -22,11 +22,12 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{3})?Z")
 
 # What Apache Pinot stores where a value is NULL and the schema says nothing. For a day it is the smallest 32-bit
-# integer, which is no day at all, so there is no value to write down.
+# integer, which is no day at all, so there is no value to write down. For a truth value it is false: rows that are
+# false could not be told from those without a value, which count as false there, and on no other engine.
 _DEFAULT_NULL_VALUES: dict[ColumnType, Value | None] = {
     ColumnType.STRING: "null",
     ColumnType.INT64: INT64_MINIMUM,
-    ColumnType.BOOL: False,
+    ColumnType.BOOL: None,
     ColumnType.DATE: None,
     ColumnType.TIMESTAMP: timestamp_of(0),
 }
@@ -41,18 +42,16 @@ def timestamps_of(schema: ColumnSchema, zone: str) -> Timestamps | None:
 
 def column_of(name: str, schema: ColumnSchema, zone: str, path: KeyPath, fault: Faults) -> Column:
     """Return a column as the policy lists it, in the zone of its table; what is wrong with it is reported."""
-    nulls = schema.nulls or (Nulls.KEEP if schema.type is ColumnType.BOOL else Nulls.DROP)
     null_value = _null_value(schema, (*path, "null_value"), fault)
     published = _published(schema, (*path, "domain"), fault)
     domain = _listed(schema, (*path, "domain"), fault) if published is None else published.values
-    if published is not None and nulls is Nulls.DROP:
+    if published is not None and schema.nulls is Nulls.DROP:
         # The publication may have included the value that stands for NULL; no answer has it.
         domain = tuple(value for value in published.values if value != null_value)
     column = schema.resolved(
         Column,
         name=name,
         domain=domain,
-        nulls=nulls,
         null_value=null_value,
         publication=None if published is None else published.publication,
         timestamps=timestamps_of(schema, zone),
@@ -94,10 +93,7 @@ def _check_timestamps(schema: ColumnSchema, path: KeyPath, fault: Faults) -> Non
 
 def _check_nulls(column: Column, path: KeyPath, fault: Faults) -> None:
     if column.nulls is Nulls.KEEP and column.null_value is None:
-        fault((*path, "null_value"), "expected the day that the engine stores for NULL, since NULLs are kept")
-    if column.nulls is Nulls.DROP and column.type is ColumnType.BOOL:
-        # Pinot stores false for a missing truth value; dropping it would also drop the values that are false.
-        fault((*path, "nulls"), "expected keep: a missing truth value cannot be distinguished from false")
+        fault((*path, "null_value"), "expected the value that stands for NULL, since NULLs are kept")
     if column.nulls is Nulls.DROP and column.domain is not None and column.null_value in column.domain:
         fault((*path, "domain"), "expected no null value in the domain, since NULLs are dropped")
 

@@ -18,7 +18,7 @@ from dp_service.queries.table_contributions import Contributions
 from dp_service.queries.tables import Policy, Table, TauIs
 from dp_service.queries.value_columns import QuantileColumn, ValueColumn
 from dp_service.queries.versions import is_plain_hash
-from dp_service.terms import BoundedBy, ColumnType, Consistency, CountNoise, ValueType
+from dp_service.terms import BoundedBy, Consistency, CountNoise, ValueType
 from gris_serving.yaml_texts import KeyPath
 
 # Beyond these, the guarantee of one question alone is weak, or may fail for one in a million members.
@@ -188,7 +188,7 @@ def _of_column(column: Column, table: Table, path: KeyPath) -> _Warnings:
             f"a promise that nothing checks: no member has more than {column.delta} of the column's values"
             + (f"; a kept NULL, {null!r}, is one of them" if counts_null else ""),
         )
-    if column.group_by and null is not None and not counts_null and column.type is not ColumnType.BOOL:
+    if column.group_by and null is not None and not counts_null:
         yield (
             (*path, "nulls"),
             f"keep, but the domain does not list the null value {null!r}: questions that group by the column leave out "

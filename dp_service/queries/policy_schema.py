@@ -53,7 +53,7 @@ class ColumnSchema(ColumnKeys):
     unit: TimestampUnit | None = None
     zone: Zone | None = None
     domain: _Domain | None = None
-    nulls: Annotated[Nulls, Field(strict=False)] | None = None
+    nulls: Annotated[Nulls, Field(strict=False)] = Nulls.DROP
     null_value: object = None
     lookup: LookupSchema | None = None
 

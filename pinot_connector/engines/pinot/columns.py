@@ -192,8 +192,12 @@ def _counts(unit: TimeUnit, held: PinotColumn) -> bool:
 
 def _is_null(read: ReadColumn, held: PinotColumn) -> bool:
     if read.null_value is None:
-        # Values outside the range of days are left out by every query.
-        return not isinstance(held.null_value, int) or not FIRST_DAY <= held.null_value <= LAST_DAY
+        # Nothing tells a missing truth value. Values outside the range of days are left out by every query.
+        return (
+            isinstance(held.null_value, bool)
+            or not isinstance(held.null_value, int)
+            or not FIRST_DAY <= held.null_value <= LAST_DAY
+        )
     return held.null_value == read.null_value
 
 

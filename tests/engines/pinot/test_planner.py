@@ -47,7 +47,7 @@ tables:
     columns:
       page: {type: string, group_by: true, filter: [in, not_in]}
       score: {type: int64, group_by: true, filter: [in, not_in, range]}
-      active: {type: bool, group_by: true, filter: [in]}
+      active: {type: bool, group_by: true, filter: [in], nulls: keep, null_value: false}
       day: {type: date, group_by: true, filter: [in, range]}
       seen: {type: timestamp, zone: Europe/Berlin, filter: [range]}
       region: {type: string, group_by: true, domain: ["DE", "it's", "Zürich"], delta: 1, nulls: keep, null_value: none}

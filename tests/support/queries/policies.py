@@ -22,7 +22,7 @@ tables:
       article_id: {type: string, group_by: true, filter: [in, not_in]}
       country: {type: string, group_by: true, filter: [in, not_in], domain: [DE, FR, AT], delta: 1}
       score: {type: int64, group_by: true, filter: [in, not_in, range], domain: [1, -1, 0]}
-      active: {type: bool, group_by: true, filter: [in, not_in], delta: 1}
+      active: {type: bool, group_by: true, filter: [in, not_in], delta: 1, nulls: keep, null_value: false}
       cohort: {type: string, group_by: true, delta: 2}
       title: {type: string, filter: [not_in], nulls: keep, null_value: ''}
       shown: {type: string, group_by: true, nulls: keep, null_value: none}

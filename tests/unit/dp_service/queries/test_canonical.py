@@ -4,6 +4,7 @@ import datetime
 import itertools
 from random import Random
 
+import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,6 +20,8 @@ from dp_service.queries.errors import QuestionError
 from dp_service.queries.filters import Bound, Filter, In, NotIn, Range, TimeRange, Value
 from dp_service.queries.intervals import Interval
 from dp_service.queries.policy import parse_policy
+from dp_service.queries.render import render
+from dp_service.queries.resolution import resolve
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery
 from tests.support.examples import examples
@@ -236,3 +239,25 @@ def test_a_condition_that_leaves_nothing_of_a_domain_is_refused() -> None:
     """No element of the domain can meet it; whether one does is for the policy to say and not for the data."""
     with pytest.raises(QuestionError, match="contradict each other or its domain"):
         resolved(f"{COUNTRIES} WHERE country NOT IN ('AT', 'DE', 'FR') GROUP BY country")
+
+
+def test_a_missing_truth_value_is_neither_true_nor_false() -> None:
+    """Rows without one are in no element and meet no condition, where the engine stores NULL."""
+    policy = parse_policy("""
+epsilon_per: 1
+delta: 1e-6
+tables:
+  t:
+    member: m
+    measures: {distinct_members: true}
+    columns: {flag: {type: bool, group_by: true, filter: [in, not_in], domain: [false, true], delta: 1}}
+""")
+    with duckdb.connect() as connection:
+        connection.execute(
+            "CREATE TABLE t AS SELECT * FROM (VALUES ('a', TRUE), ('b', FALSE), ('c', NULL)) t(m, flag)"
+        )
+        for condition, elements in (("", [(False, 1), (True, 1)]), ("WHERE NOT flag", [(False, 1)])):
+            sql = f"SELECT flag, COUNT(DISTINCT m) FROM t {condition} GROUP BY flag"  # noqa: S608
+            asked = parse_sql(sql, policy)
+            answer = connection.execute(render(resolve(asked, policy, now=0), "duckdb")).fetchall()
+            assert sorted(answer) == elements

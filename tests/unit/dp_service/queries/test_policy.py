@@ -173,10 +173,13 @@ FAULTS = {
         with_column("{type: string, domain: [a, 'null']}"),
         "c.domain: expected no null value in the domain",
     ),
-    "truth values without NULLs": (with_column("{type: bool, nulls: drop}"), "c.nulls: expected keep"),
+    "truth values with NULLs but none for them": (
+        with_column("{type: bool, nulls: keep}"),
+        "c.null_value: expected the value",
+    ),
     "days with NULLs but no day for them": (
         with_column("{type: date, nulls: keep}"),
-        "c.null_value: expected the day",
+        "c.null_value: expected the value",
     ),
     "name with a quote": (TABLE + "      'a\"b': {type: string}\n", "expected a name of ASCII letters"),
     "look-alike name": (TABLE + "      \u0441ol: {type: string}\n", "expected a name of ASCII letters"),
