@@ -67,7 +67,7 @@ def reported_of_a_root(found: RootOutcome) -> Reported:
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(HISTORIES, st.tuples(st.sampled_from(RULES), st.sampled_from(RULES)), st.sampled_from(ZONES))
 async def test_the_rules_do_what_the_model_does(
     history: list[Step], rules: tuple[WindowRule, WindowRule], zone: str
