@@ -263,13 +263,6 @@ def sql_question(text: str) -> question_pb2.Question:
     return question_pb2.Question(sql=checked_text("sql", text))
 
 
-def _checked_name(field: str, name: object) -> str:
-    # To a message an empty text is none at all.
-    if not (found := checked_text(field, name)):
-        raise InvalidQuestion(field, "expected the name of a column")
-    return found
-
-
 def _measure(measure: Measure | str) -> Measure:
     if _distinct_of(measure):
         return Measure.DISTINCT_VALUES

@@ -106,6 +106,16 @@ class ReleaseParameters:
         return self.sums is not None and self.contributions is not None and self.contributions.of_events
 
     @property
+    def counts_first_elements(self) -> bool:
+        """Whether the engine is asked of how many members each element is the first."""
+        return self.contributions is not None and self.contributions.shifted
+
+    @property
+    def counts_cells(self) -> bool:
+        """Whether the engine is asked for the cells of a grid, behind each element."""
+        return self.quantiles is not None
+
+    @property
     def k_changes_the_release(self) -> bool:
         """Whether k and counts change what is drawn and paid; elsewhere they only cut one list."""
         return self.mechanism.is_gumbel

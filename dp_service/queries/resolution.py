@@ -128,11 +128,6 @@ class Resolution:
     forced: ForcedRows = ALL_ROWS
 
     @property
-    def counts_cells(self) -> bool:
-        """Whether the query is of cells."""
-        return self.query.quantiles is not None
-
-    @property
     def columns(self) -> tuple[tuple[str, ColumnType], ...]:
         """Name and type of each column of the elements, in the question's order."""
         return tuple((dimension.name, dimension.type) for dimension in self.query.dimensions)

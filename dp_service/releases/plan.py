@@ -20,7 +20,7 @@ from dp_service.queries.audience_terms import ALL_ROWS, ForcedRows
 from dp_service.queries.blocks import PaidBy
 from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.releases.keys import KeySet, KeyUse, NoiseKey
-from dp_service.releases.kinds import kind_of, versions
+from dp_service.releases.kinds import versions
 from dp_service.terms import ColumnType, Element
 
 PLAN_VERSION = b"\x03"
@@ -111,11 +111,6 @@ class Plan:
     requested_k: int | None = None
     forced: ForcedRows = ALL_ROWS
     without_far_times: tuple[str, ...] = ()
-
-    @property
-    def counts_cells(self) -> bool:
-        """Whether its query is of cells, as `Resolution.counts_cells`."""
-        return kind_of(self.parameters).counts_cells
 
     @property
     def known_elements(self) -> tuple[Element, ...] | None:

@@ -170,6 +170,6 @@ def counted(plan: Plan, histogram: TypedHistogram) -> TypedHistogram:
         HistogramError: As `release` does.
     """
     kind = kind_of(plan.parameters)
-    if (histogram.total is not None) is not kind.counts_first_elements:
+    if (histogram.total is not None) is not plan.parameters.counts_first_elements:
         raise HistogramError("expected first counts exactly where the plan's query answers them")
     return kind.histogram(histogram, plan.known_elements, row_limit=plan.row_limit)

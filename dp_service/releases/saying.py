@@ -98,7 +98,7 @@ def of_answer(
     yield from kind.of_intervals(view, confidence)
     if shown is not None and view.intervals is not None:
         yield from _cut(shown, view.intervals, confidence)
-    if not kind.counts_cells:
+    if not plan.parameters.counts_cells:
         yield kind.reach(columns)
     yield from _method(kind)
     yield from _blocks(plan.paid_by)

@@ -70,7 +70,7 @@ class StreamAssembler:
     @property
     def _columns(self) -> tuple[tuple[str, ColumnType], ...]:
         """The columns of the answer to the plan's query: those of the elements, and for quantiles that of the cells."""
-        cell = ((CELL_COLUMN, CELL_TYPE),) if self.plan.counts_cells else ()
+        cell = ((CELL_COLUMN, CELL_TYPE),) if self.plan.parameters.counts_cells else ()
         return (*self.plan.columns, *cell)
 
     @property
@@ -93,7 +93,9 @@ class StreamAssembler:
         columns = [column_values(column) for column in chunk.columns]
         if any(len(column) != len(chunk.counts) for column in columns):
             raise HistogramError("expected as many values in every column as there are counts")
-        if len(chunk.first_counts) != (len(chunk.counts) if self._kind.counts_first_elements else 0):
+        if len(chunk.first_counts) != (
+            len(chunk.counts) if self.plan.parameters.counts_first_elements else 0
+        ):
             raise HistogramError("expected first_counts exactly where the plan's query answers them")
         if len(chunk.sums) != len(self.sums) or any(
             len(each.values) != len(chunk.counts) for each in chunk.sums
@@ -121,7 +123,7 @@ class StreamAssembler:
             self.counts,
             self.sums,
             row_limit=self.plan.row_limit,
-            first_counts=self.first_counts if self._kind.counts_first_elements else None,
+            first_counts=self.first_counts if self.plan.parameters.counts_first_elements else None,
             clamps=self._kind.clamps,
             own_counts=self._kind.own_counts,
         )

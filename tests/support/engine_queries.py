@@ -22,7 +22,11 @@ def engine_query(resolution: Resolution, dialect: str) -> base.EngineQuery:
         sql=render(resolution, dialect),
         columns=(
             *(base.ExpectedColumn(name, base.ColumnType[kind.name]) for name, kind in resolution.columns),
-            *((base.CellColumn(base.CELL_COLUMN, base.ColumnType.INT64),) if resolution.counts_cells else ()),
+            *(
+                (base.CellColumn(base.CELL_COLUMN, base.ColumnType.INT64),)
+                if resolution.parameters.counts_cells
+                else ()
+            ),
         ),
         row_limit=resolution.row_limit,
         requires=frozenset(base.Feature[each.name] for each in features if each is not Feature.FIRST_COUNTS),

@@ -85,22 +85,17 @@ class ShownRows:
     simultaneous: int = 1
 
 
-def shown_by_count(
-    release: ReleasedMoments, *, most: int | None = None, least_count: int | None = None
-) -> ShownRows:
-    """Return the first `most` rows by N, of those whose N is at least `least_count`.
+def shown_by_count(release: ReleasedMoments, *, most: int | None = None) -> ShownRows:
+    """Return the first `most` rows by N.
 
     Raises:
         ValueError: `most` is negative.
     """
     if most is not None and most < 0:
         raise ValueError(f"most must not be negative, got {most}")
-    counts = release.counts.tolist()
-    floors = [floor for floor in (released_from(release), least_count) if floor is not None]
-    floor = max(floors) if floors else None
-    reaching = [row for row, count in enumerate(counts) if floor is None or count >= floor]
-    kept = tuple(reaching[:most])
-    cut_off = reaching[len(kept)] if len(kept) < len(reaching) else None
+    rows = tuple(range(release.groups.size))
+    kept, left_out = rows[:most], rows[len(rows[:most]) :]
+    cut_off, floor = next(iter(left_out), None), released_from(release)
     return ShownRows(kept, tuple(_count_to_reach(release, row, cut_off, floor) for row in kept))
 
 

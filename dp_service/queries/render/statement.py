@@ -50,7 +50,7 @@ from dp_service.terms import MemberValue
 def statement(resolution: Resolution, dialect: Dialect) -> str:
     """Write the query. It repeats expressions and uses no aliases: engines differ in what an alias may shadow."""
     query = resolution.query
-    if resolution.counts_cells:
+    if query.quantiles is not None:
         return quantile_statement(resolution, dialect)
     if isinstance(query.measure, QueryDistinct):
         return distinct_statement(resolution, dialect)
@@ -305,8 +305,7 @@ def _contributions(resolution: Resolution, dialect: Dialect) -> str:
         named = f"{value} AS {identifier(VALUE_COLUMN, dialect)}"
         rows = f"SELECT {', '.join([*selected, named])} {source} GROUP BY {', '.join([*keys, member, value])}"
         return kept_values(rows, query, query.measure, text, dialect)
-    # A look for names counts members, whatever their values are.
-    quantiles = query.quantiles if resolution.counts_cells else None
+    quantiles = query.quantiles
     if quantiles is not None and quantiles.rule is MemberValue.ONE_ROW:
         step = f"{row_steps(quantiles.value, dialect)} AS {identifier(STEP_COLUMN, dialect)}"
         return chosen_rows(f"SELECT {', '.join([*selected, step])} {source}", query, text, dialect)

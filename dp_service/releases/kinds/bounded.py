@@ -100,11 +100,6 @@ class Bounded(Kind[_Mechanism]):
         return None if self.first_look is None else self.first_look.most_names
 
     @property
-    def least_count(self) -> int:
-        """The smallest count that is considered, of two looks by the first one."""
-        return self.stated.min_count or 1
-
-    @property
     def count_variance(self) -> Fraction:
         """The exact variance parameter of the noise in a count, as it is shown."""
         if self.look is None:

@@ -15,16 +15,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dp_service.mechanisms.bounded import TwoLooks
 from dp_service.mechanisms.parameters import Cost
 from dp_service.noise.source import KeyedNoise
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.releases.histogram import TypedHistogram, over_domain, within
 from dp_service.releases.kinds.parts import IncompleteParametersError, clipped, counts_of, covering
-from dp_service.releases.kinds.views import ExpectedAccuracy, ReleaseView, ShownCells
+from dp_service.releases.kinds.views import ExpectedAccuracy, ReleaseView
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.statements import Statement, elements
 from dp_service.terms import Element
@@ -92,32 +89,18 @@ class Kind(ABC, Generic[_Mechanism]):
     @property
     def clamps(self) -> tuple[Clamp, ...]:
         """The ends of a member's total in each column that is summed."""
-        return ()
+        sums = self.parameters.sums
+        return () if sums is None else tuple(Clamp(each.low, each.high) for each in sums.columns)
 
     @property
     def own_counts(self) -> tuple[int, ...]:
         """The places of the columns that have a count of their own."""
-        return ()
-
-    @property
-    def counts_first_elements(self) -> bool:
-        """Whether its histogram says of how many members each element is the first."""
-        return False
-
-    @property
-    def counts_cells(self) -> bool:
-        """Whether its histogram is of cells of a grid, behind each element."""
-        return False
+        return () if self.parameters.sums is None else self.parameters.sums.own_counts
 
     @property
     def chosen_cells(self) -> int:
         """How many cells a release has of each element."""
         return 0
-
-    @property
-    def least_count(self) -> int:
-        """The smallest count that is considered over an unknown domain."""
-        return 1
 
     def histogram(
         self, answer: TypedHistogram, known: tuple[Element, ...] | None, *, row_limit: int
@@ -135,7 +118,9 @@ class Kind(ABC, Generic[_Mechanism]):
         if known is not None:
             return over_domain(answer, known, row_limit=row_limit)
         # Whether an engine leaves out what is below the smallest count that is considered makes no difference.
-        return within(answer, self.parameters.within, row_limit=row_limit).with_count(self.least_count)
+        bounded = self.parameters.contributions
+        least = 1 if bounded is None else bounded.min_count or 1
+        return within(answer, self.parameters.within, row_limit=row_limit).with_count(least)
 
     def elements(self, rows: TypedHistogram, known: tuple[Element, ...] | None) -> list[Element]:
         """Return the elements that a selection's places are of."""
@@ -180,11 +165,11 @@ class Kind(ABC, Generic[_Mechanism]):
         counts, bottom = drawn.selection.noisy_counts, drawn.selection.bottom
         if counts is not None and bottom is not None and (counts <= bottom).any():
             raise ValueError("expected counts above the threshold that the release states")
-        if (drawn.total is not None) is not self.counts_first_elements:
+        if (drawn.total is not None) is not self.parameters.counts_first_elements:
             raise ValueError("a total must be there exactly where counts are released relative to it")
         if len(drawn.sums) != sums or any(each.shape != rows for each in drawn.sums):
             raise ValueError("expected the sums of every column for each element")
-        if drawn.cells and not self.counts_cells:
+        if drawn.cells and not self.parameters.counts_cells:
             raise ValueError("expected cells of quantiles alone")
 
     @abstractmethod
@@ -195,15 +180,6 @@ class Kind(ABC, Generic[_Mechanism]):
             drawn: The release. Of the selection's `indices`, only the order counts: it is that of the elements.
             alpha: The probability with which an interval may miss.
         """
-
-    def shown_cells(self, cells: tuple[NDArray[np.int64], ...], *, alpha: Fraction) -> tuple[ShownCells, ...]:
-        """Return the quantiles that a question shows, in its order.
-
-        Args:
-            cells: The chosen cells, as they were drawn: for each quantile those of all elements.
-            alpha: The probability with which the rank of any value of an element may be further off.
-        """
-        return ()
 
     def shown_rows(self, drawn: MechanismOutput, rows: tuple[int, ...], alpha: Fraction) -> ReleaseView:
         """Return what is shown of some rows, as if they were the whole list and in this order."""

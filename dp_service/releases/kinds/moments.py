@@ -80,16 +80,6 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
         return self.moments.counts
 
     @property
-    def clamps(self) -> tuple[Clamp, ...]:
-        """The ends of a member's total in each column that is summed."""
-        return tuple(Clamp(column.low, column.high) for column in self.sums.columns)
-
-    @property
-    def own_counts(self) -> tuple[int, ...]:
-        """The places of the columns that have a count of their own."""
-        return self.sums.own_counts
-
-    @property
     def _columns_said(self) -> list[Fields]:
         return [self._column_said(*each) for each in enumerate(self.sums.columns)]
 

@@ -66,11 +66,6 @@ class Quantiles(Kind[RankedValues]):
         return quantiles_of(self.parameters)
 
     @property
-    def counts_cells(self) -> bool:
-        """Each element of its histogram has a cell behind it."""
-        return True
-
-    @property
     def chosen_cells(self) -> int:
         """One for each quantile that is released."""
         return self.mechanism.size
@@ -148,7 +143,7 @@ class Quantiles(Kind[RankedValues]):
         """Return the values that the question shows, in its order."""
         rows = None if self.stated.ordered_by is None else self.order(drawn, alpha)
         listed = drawn if rows is None else drawn.of_rows(rows)
-        quantiles = self.shown_cells(listed.cells, alpha=alpha)
+        quantiles = self._shown_cells(listed.cells, alpha=alpha)
         return ReleaseView(self.shown_count(drawn), None, IntervalKind.NONE, quantiles=quantiles, rows=rows)
 
     def order(self, drawn: MechanismOutput, alpha: Fraction) -> tuple[int, ...]:
@@ -170,7 +165,7 @@ class Quantiles(Kind[RankedValues]):
             raise IncompleteParametersError
         return drawn.cells[self.stated.places[self.stated.ordered_by]]
 
-    def shown_cells(self, cells: tuple[Integers, ...], *, alpha: Fraction) -> tuple[ShownCells, ...]:
+    def _shown_cells(self, cells: tuple[Integers, ...], *, alpha: Fraction) -> tuple[ShownCells, ...]:
         """Return the quantiles that a question shows, in its order."""
         errors, places = self.mechanism.errors(alpha=alpha), self.stated.places
         shown = {place: asked for asked, place in enumerate(places)}
@@ -284,7 +279,7 @@ class Quantiles(Kind[RankedValues]):
 
     def _ranks_only(self, alpha: Fraction) -> tuple[ShownCells, ...]:
         """Return how far ranks may be off, which is the same whatever cells were chosen."""
-        return self.shown_cells((np.zeros(0, dtype=np.int64),) * self.mechanism.size, alpha=alpha)
+        return self._shown_cells((np.zeros(0, dtype=np.int64),) * self.mechanism.size, alpha=alpha)
 
     def of_intervals(self, view: ReleaseView, confidence: float) -> Iterator[Statement]:
         """Yield nothing: a cell is no interval."""

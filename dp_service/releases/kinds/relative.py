@@ -51,11 +51,6 @@ class Relative(Bounded[Shift]):
         return {"shift": own}
 
     @property
-    def counts_first_elements(self) -> bool:
-        """n is the sum of the members whose first element each element is."""
-        return True
-
-    @property
     def count_variance(self) -> Fraction:
         """The variance of the error of a count: the sum of two draws."""
         return self.mechanism.error_variance

@@ -200,7 +200,7 @@ def selected(form: Form, policy: Policy, rows: Sequence[Row]) -> Counter[tuple[A
     """Return the members or values that a question counts of rows, by element; each row has a member of its own."""
     table = policy.table(form.table)
     found: dict[tuple[Any, ...], set[object]] = {}
-    if not form.query.dimensions and not form.resolution.counts_cells:
+    if not form.query.dimensions and not form.resolution.parameters.counts_cells:
         found[()] = set()
     for row in rows:
         element = _element(form, row, table)
@@ -287,7 +287,7 @@ def _element(form: Form, row: Row, table: Table) -> tuple[Any, ...] | None:
     element = tuple(map(shown, form.query.dimensions))
     if None in element or (form.about is not None and element not in form.about):
         return None
-    return (*element, _cell(form, row, table)) if form.resolution.counts_cells else element
+    return (*element, _cell(form, row, table)) if form.resolution.parameters.counts_cells else element
 
 
 def _rounded(value: Any, column: ValueColumn) -> Fraction:

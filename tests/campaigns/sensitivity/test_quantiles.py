@@ -48,7 +48,7 @@ class Asked:
         pq.write_table(pa.table(arrays, SCHEMA), self.path)
         self.connection.read_parquet(str(self.path)).create_view("t")
         answer = self.connection.execute(render(resolution, "duckdb")).fetchall()
-        of_cells = (CELL_TYPE,) if resolution.counts_cells else ()
+        of_cells = (CELL_TYPE,) if resolution.parameters.counts_cells else ()
         types = (*(kind for _, kind in resolution.columns), *of_cells)
         *elements, numbers = [list(each) for each in zip(*answer, strict=True)] or [
             [] for _ in (*types, "count")

@@ -108,6 +108,6 @@ def histogram_of(plan: Plan, counts: Mapping[str, int]) -> TypedHistogram:
         numbers,
         [[-4 * count for count in numbers] for _ in kind.clamps],
         row_limit=plan.row_limit,
-        first_counts=numbers if kind.counts_first_elements else None,
+        first_counts=numbers if plan.parameters.counts_first_elements else None,
         clamps=kind.clamps,
     )

@@ -203,7 +203,6 @@ def test_a_list_that_is_cut_by_count_selects_by_what_was_cut_off() -> None:
     """The threshold of a row is the N of the first that is cut off, which loses a tie to an earlier group."""
     found = release([50, 12, 12, 12, 9], [0] * 5, Clamp(0, 8), threshold=5, minimum=1)
     assert shown_by_count(found, most=2) == ShownRows((0, 1), (12, 12))
-    assert shown_by_count(found, least_count=12) == ShownRows((0, 1, 2, 3), (12,) * 4)
     assert shown_by_count(found, most=0) == ShownRows((), ())
     assert shown_by_count(replace(found, groups=np.array([0, 3, 2, 1, 4])), most=2) == ShownRows(
         (0, 1), (12, 13)
