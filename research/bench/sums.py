@@ -107,7 +107,7 @@ def one_release(asked: BoundMoments, totals: Integers, groups: int) -> tuple[Int
     """Release N and B of every group, and return N and SUM."""
     centred = int((2 * totals - CLAMP.centre).sum())
     histogram = Histogram.from_element_order([totals.size] * groups)
-    found = asked.run(histogram, (ColumnSums.from_group_order([centred] * groups),), noise_of())
+    found = asked.run(histogram, (ColumnSums(np.full(groups, centred, dtype=np.int64)),), noise_of())
     return found.counts, (found.columns[0].centred + CLAMP.centre * found.counts) / 2
 
 

@@ -58,8 +58,6 @@ from dp_service.values.bounds import Clamp
 
 Integers = NDArray[np.int64]
 
-MAX_SUM = 2**61
-"""Sums within +-MAX_SUM with noise fit an int64."""
 
 # Noise is within 2^62 and counts are not negative, so no noisy count is as low.
 _BELOW_ALL = np.iinfo(np.int64).min
@@ -90,18 +88,6 @@ class ColumnSums:
 
     centred: Integers
     counts: Integers | None = None
-
-    @classmethod
-    def from_group_order(cls, centred: list[int], counts: list[int] | None = None) -> ColumnSums:
-        """Return checked sums, in the order of the groups.
-
-        Raises:
-            ValueError: Sums are not within +-2^61, or counts not from 0 to 2^53.
-        """
-        if any(not -MAX_SUM <= value <= MAX_SUM for value in centred):
-            raise ValueError("sums must be within +-2^61")
-        own = None if counts is None else Histogram.from_element_order(counts).counts_by_element
-        return cls(np.array(centred, dtype=np.int64), own)
 
 
 @dataclass(frozen=True)

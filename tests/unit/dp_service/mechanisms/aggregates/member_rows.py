@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations_with_replacement, product
 
+import numpy as np
+
+from dp_service.mechanisms.aggregates import ColumnSums
 from dp_service.values.quantum import Value
 from tests.support.member_sums import GroupSums, Row, SummedColumn, group_sums
 
@@ -54,3 +57,9 @@ def derived(
     return lambda members: group_sums(
         [[of_row(row[0]) for row in rows] for rows in members], columns, rows_of_member=rows_of_member
     )
+
+
+def column_sums(centred: list[int], counts: list[int] | None = None) -> ColumnSums:
+    """Return the centred sums of a column by group, and its own counts if it has any."""
+    own = None if counts is None else np.array(counts, dtype=np.int64)
+    return ColumnSums(np.array(centred, dtype=np.int64), own)

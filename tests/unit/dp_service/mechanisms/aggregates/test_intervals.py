@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dp_service.mechanisms import Currency, Histogram
-from dp_service.mechanisms.aggregates import BoundMoments, ColumnSums, SumShare
+from dp_service.mechanisms.aggregates import BoundMoments, SumShare
 from dp_service.mechanisms.aggregates.intervals import (
     ShownRows,
     average_intervals,
@@ -37,6 +37,7 @@ from dp_service.noise.distribution import gaussian_tail
 from dp_service.values.bounds import Clamp
 from tests.support.examples import long_rows_but
 from tests.support.some import some
+from tests.unit.dp_service.mechanisms.aggregates.member_rows import column_sums
 from tests.unit.dp_service.mechanisms.bounded.laws import masses, reach
 
 ALPHA = Fraction(1, 5)
@@ -314,7 +315,7 @@ def test_a_real_release_is_covered() -> None:
     sums = n * ((np.arange(1000) * 7) % 201 - 100)
     found = asked.run(
         Histogram.from_element_order(n),
-        (ColumnSums.from_group_order(sums.tolist()),),
+        (column_sums(sums.tolist()),),
         KeyedNoise(KeyedStream(bytes(32))),
     )
     shown = shown_by_count(found, most=40)

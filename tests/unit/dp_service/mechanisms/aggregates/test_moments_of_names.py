@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from dp_service.mechanisms import Histogram
-from dp_service.mechanisms.aggregates import BoundMoments, ColumnSums, MomentsOfNames, SumShare
+from dp_service.mechanisms.aggregates import BoundMoments, MomentsOfNames, SumShare
 from dp_service.mechanisms.bounded import ContributionBound, Counted
 from dp_service.values.bounds import Clamp
+from tests.unit.dp_service.mechanisms.aggregates.member_rows import column_sums
 from tests.unit.dp_service.mechanisms.bounded.laws import ROUNDING_ERROR, Floats, Grid, Names
 from tests.unit.dp_service.mechanisms.bounded.member_data import Counts, DataSet, histogram, members
 from tests.unit.dp_service.mechanisms.bounded.promises import BothLooks, everyone, two_looks
@@ -114,11 +115,7 @@ def test_the_second_look_draws_what_one_look_over_the_names_draws() -> None:
     assert (asked.moments.units, asked.moments.threshold) == (looks.units - looks.names_units, None)
     law = output_law(
         lambda noise: (
-            (
-                found := asked.draw_moments(
-                    Histogram.from_element_order([3, 0]), (ColumnSums.from_group_order([1, 0]),), noise
-                )
-            )
+            (found := asked.draw_moments(Histogram.from_element_order([3, 0]), (column_sums([1, 0]),), noise))
             and (
                 tuple(found.groups.tolist()),
                 tuple(found.counts.tolist()),
@@ -132,6 +129,6 @@ def test_the_second_look_draws_what_one_look_over_the_names_draws() -> None:
     with pytest.raises(ValueError, match="at most 3 names"):
         asked.draw_moments(
             Histogram.from_element_order([1] * 4),
-            (ColumnSums.from_group_order([0] * 4),),
+            (column_sums([0] * 4),),
             noise=None,  # type: ignore[arg-type]
         )

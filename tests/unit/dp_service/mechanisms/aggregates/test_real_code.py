@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from dp_service.mechanisms import Currency, Histogram
-from dp_service.mechanisms.aggregates import BoundMoments, ColumnSums, SumShare
+from dp_service.mechanisms.aggregates import BoundMoments, SumShare
 from dp_service.mechanisms.bounded import ContributionBound
 from dp_service.noise import NoiseSource
 from dp_service.values.bounds import Clamp
 from tests.support.some import some
+from tests.unit.dp_service.mechanisms.aggregates.member_rows import column_sums
 from tests.unit.dp_service.mechanisms.bounded.laws import Grid
 from tests.unit.dp_service.mechanisms.enumeration import RowOrder, output_law
 
@@ -33,7 +34,7 @@ def asked(min_count: int | None) -> BoundMoments:
 
 def released(mechanism: BoundMoments, counts: list[int], sums: list[int], noise: NoiseSource) -> Shown:
     """Run the mechanism, and check the order of what it shows."""
-    of_column = ColumnSums.from_group_order(sums)
+    of_column = column_sums(sums)
     found = mechanism.run(Histogram.from_element_order(counts), (of_column,), noise)
     rows = list(
         zip(found.groups.tolist(), found.counts.tolist(), found.columns[0].centred.tolist(), strict=True)
@@ -97,7 +98,7 @@ def test_counts_of_their_own_come_with_their_columns() -> None:
     mechanism = BoundMoments(
         Currency(Fraction(10**3), Fraction(1, 3)), Fraction(4), ContributionBound(1), None, quarter, shares
     )
-    sums = (ColumnSums.from_group_order([5, -7, 3]), ColumnSums.from_group_order([40, 50, 60], [4, 5, 6]))
+    sums = (column_sums([5, -7, 3]), column_sums([40, 50, 60], [4, 5, 6]))
 
     def run(noise: NoiseSource) -> tuple[tuple[int, ...], ...]:
         found = mechanism.run(Histogram.from_element_order([7, 9, 9]), sums, noise)
