@@ -61,7 +61,7 @@ class SumsReleased:
 
     Attributes:
         share: The part of the units that the counts take.
-        columns: The columns that are summed, by name.
+        columns: The columns that are summed, by name; empty: numbers of the count alone are asked for.
         asked: What the question shows of them; no part of the release.
         ordered_by: The place in `asked` of what the list is in descending order of; None: it is in the order of its
             counts. No part of the release either.
@@ -79,6 +79,9 @@ class SumsReleased:
 
     def specified(self) -> list[tuple[str, object]]:
         """Return the names and values that enter the release specification, in their order."""
+        if not self.columns:
+            # Counts alone, whatever is computed of them, are one release.
+            return []
         return [("share", self.share), *(pair for column in self.columns for pair in column.specified())]
 
 

@@ -1,7 +1,7 @@
 """The forms of a number that a question shows: what it is of the parts that a release adds up.
 
 A form holds its parts. In a question these are what is to be added up, and in a release their places there, or
-THE_COUNT. How a form is written, `queries.sql.quotients` knows, and what is shown of it, `releases.kinds.numbers`;
+THE_COUNT. How a form is written, `queries.sql.arithmetic` knows, and what is shown of it, `releases.kinds.numbers`;
 everything between knows that it has parts. No two forms have the same fields, by which a plan tells them apart.
 """
 
@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Generic, TypeAlias, TypeVar
 
+from dp_service.parameters.expressions import Expression, called
 from dp_service.terms import AggregateFunction
 
 THE_COUNT = -1
@@ -84,58 +84,34 @@ class Average(Generic[Part]):
 
 
 @dataclass(frozen=True)
-class Quotient(Generic[Part]):
-    """A part divided by another one, times a factor."""
+class Computed(Generic[Part]):
+    """An expression over numbers, of which each is released once.
 
-    above: Part
-    below: Part
-    factor: Fraction
+    Attributes:
+        numbers: The numbers, which the expression names by their places here.
+        expression: What is computed of them.
+    """
 
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """What is divided, and by what."""
-        return self.above, self.below
-
-    def over(self, parts: Sequence[Other]) -> Quotient[Other]:
-        """Return the same of other parts."""
-        above, below = parts
-        return Quotient(above, below, self.factor)
-
-    def called(self, names: Sequence[PartName]) -> str:
-        """Return its name, with its factor."""
-        above, below = names
-        return f"{above}_per_{below}{times(self.factor)}"
-
-
-def times(factor: Fraction) -> str:
-    """Return how a name says a factor."""
-    return "" if factor == 1 else f"_times_{float(factor)!r}".removesuffix(".0")
-
-
-@dataclass(frozen=True)
-class Total(Generic[Part]):
-    """Parts added up, or taken away where a sign is -1: at least two."""
-
-    signs: tuple[int, ...]
-    terms: tuple[Part, ...]
+    numbers: tuple[Plain[Part] | Average[Part], ...]
+    expression: Expression
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """What is added up and taken away."""
-        return self.terms
+        """The part of each number."""
+        return tuple(part for number in self.numbers for part in number.parts)
 
-    def over(self, parts: Sequence[Other]) -> Total[Other]:
+    def over(self, parts: Sequence[Other]) -> Computed[Other]:
         """Return the same of other parts."""
-        return Total(self.signs, tuple(parts))
+        of = zip(self.numbers, parts, strict=True)
+        return Computed(tuple(number.over([part]) for number, part in of), self.expression)
 
     def called(self, names: Sequence[PartName]) -> str:
-        """Return its name, with what is taken away."""
-        first, *rest = zip(self.signs, names, strict=True)
-        words = "".join(f"_{'plus' if sign > 0 else 'minus'}_{name}" for sign, name in rest)
-        return f"{'' if first[0] > 0 else 'minus_'}{first[1]}{words}"
+        """Return its name, of those of its numbers."""
+        of = zip(self.numbers, names, strict=True)
+        return called(self.expression, [number.called([name]) for number, name in of])
 
 
-Form: TypeAlias = Plain[Part] | Average[Part] | Quotient[Part] | Total[Part]
+Form: TypeAlias = Plain[Part] | Average[Part] | Computed[Part]
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,12 @@ class Part:
         )
 
 
+def count_part(measure: Measure) -> Part:
+    """Return a count of members or rows, as a part of numbers."""
+    of_members = measure is Measure.DISTINCT_MEMBERS
+    return Part(AggregateFunction.MEMBERS if of_members else AggregateFunction.ROWS)
+
+
 @dataclass(frozen=True)
 class AskedNumber:
     """A number beside the count: its form, and its name in SQL, which is no part of the question."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dp_service.parameters.numbers import THE_COUNT, Average, Form, Quotient, Total
+from dp_service.parameters.numbers import THE_COUNT, Average, Computed, Form
 from dp_service.queries.asked_numbers import Measure, Part
 from dp_service.queries.canonical_bytes import condition_bytes, coordinate_bytes
 from dp_service.queries.canonical_columns import (
@@ -27,7 +27,6 @@ from dp_service.queries.canonical_columns import (
 from dp_service.queries.canonical_conditions import conditions_of
 from dp_service.queries.columns import Nulls
 from dp_service.queries.dimensions import is_within_months
-from dp_service.queries.errors import QuestionError
 from dp_service.queries.filters import Filter
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Table
@@ -74,20 +73,14 @@ def added_up(query: HistogramQuery, table: Table) -> AddedUp:
             number = conditions.setdefault(condition_bytes(condition), len(conditions) + 1)
         # An average has a coordinate of its own: beside it a sum must not become one of other rows.
         coordinate, weight = _coordinate(part, condition, isinstance(form, Average), query, table)
-        # Over rows a count of its own is cut by itself, and so are the sums beside it.
-        is_compared = isinstance(form, Quotient) or (isinstance(form, Total) and query.sums_rows)
-        if is_compared and coordinate.has_own_count:
-            raise QuestionError(
-                "aggregates",
-                f"{part.column}: expected no number of several: it has a count of its own. Ask for AVG, or each sum",
-            )
         name = coordinate_bytes(coordinate)
         found.setdefault(name, (coordinate, weight, number))
         return name
 
-    of = [tuple(name_of(part, each.form) for part in each.parts) for each in query.aggregates]
-    if any(len(set(names)) < len(names) for names in of):
-        raise QuestionError("aggregates", "expected different numbers in a quotient, a sum and a difference")
+    of = [
+        tuple(name_of(part, form) for form in _released(each.form) for part in form.parts)
+        for each in query.aggregates
+    ]
     order = sorted(found, key=lambda name: (*_rank(found[name][0]), name))
     in_order = [found[name] for name in order]
     return AddedUp(
@@ -96,6 +89,11 @@ def added_up(query: HistogramQuery, table: Table) -> AddedUp:
         tuple(number for _, _, number in in_order),
         tuple(tuple(order.index(name) if name else THE_COUNT for name in names) for names in of),
     )
+
+
+def _released(form: Form[Part]) -> tuple[Form[Part], ...]:
+    """Return the numbers that are released for one that a question asks for."""
+    return form.numbers if isinstance(form, Computed) else (form,)
 
 
 def query_value(column: ValueColumn | QuantileColumn) -> QueryValue:

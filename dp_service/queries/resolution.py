@@ -255,7 +255,8 @@ def _summing(parameters: ReleaseParameters, query: HistogramQuery, table: Table)
     elements = _most_elements(parameters)
     k = shown_with_sums(parameters.k, len(query.aggregates), elements)
     require_whole_series(query, k, elements if parameters.domain is not None else None)
-    return replace(parameters, mechanism=MechanismName.BOUND_MOMENTS, sums=sums, k=k)
+    mechanism = MechanismName.BOUND_MOMENTS if added.coordinates else parameters.mechanism
+    return replace(parameters, mechanism=mechanism, sums=sums, k=k)
 
 
 def _most_elements(parameters: ReleaseParameters) -> int | None:

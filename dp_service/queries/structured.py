@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from math import lcm
 
+from dp_service.parameters.numbers import Computed
 from dp_service.parameters.release import HavingCondition
 from dp_service.queries.asked_numbers import (
     MAXIMUM_QUANTILE_DENOMINATOR,
@@ -19,6 +20,7 @@ from dp_service.queries.asked_numbers import (
     DistinctValues,
     Measure,
     Part,
+    count_part,
 )
 from dp_service.queries.dimensions import Dimension, functions_of, is_series, require_together
 from dp_service.queries.filters import (
@@ -263,8 +265,9 @@ class HistogramQuery:
     @property
     def the_count(self) -> Part:
         """The count, as a part of numbers."""
-        of_members = self.measure is Measure.DISTINCT_MEMBERS
-        return Part(AggregateFunction.MEMBERS if of_members else AggregateFunction.ROWS)
+        return count_part(
+            Measure.DISTINCT_MEMBERS if self.measure is Measure.DISTINCT_MEMBERS else Measure.EVENTS
+        )
 
     @property
     def in_element_order(self) -> bool:
@@ -289,6 +292,13 @@ class HistogramQuery:
             "ordered_by",
             "expected a number or a quantile that the question asks for",
         )
+        named = [self.ordered_by, *(each.aggregate for each in self.having)]
+        asked = {place for place, each in enumerate(self.aggregates) if set(each.parts) == {self.the_count}}
+        require_valid(
+            not asked.intersection(named) or bool(self.quantiles),
+            "aggregates",
+            "expected an order and conditions of the count itself, and not of what is computed of it alone",
+        )
         if not self.aggregates:
             return
         require_valid(
@@ -299,7 +309,10 @@ class HistogramQuery:
         distinct = len(set(self.aggregates)) == len(self.aggregates)
         require_valid(distinct, "aggregates", "expected each sum and average once")
         require_valid(
-            all(set(each.parts) != {self.the_count} for each in self.aggregates),
+            all(
+                isinstance(each.form, Computed) or set(each.parts) != {self.the_count}
+                for each in self.aggregates
+            ),
             "aggregates",
             "expected no number that is the count itself: it is shown anyway, so leave it out or give it a condition",
         )

@@ -24,6 +24,7 @@ from dp_service.releases.histogram import HistogramError, TypedHistogram
 from dp_service.releases.keys import NoiseKey
 from dp_service.releases.kinds import IncompleteParametersError, kind_of
 from dp_service.releases.kinds.listing import shown_listed
+from dp_service.releases.kinds.of_counts import with_numbers_of_counts
 from dp_service.releases.kinds.parts import counts_of
 from dp_service.releases.kinds.views import IntervalKind, ReleaseView
 from dp_service.releases.mechanism_output import MechanismOutput
@@ -158,9 +159,14 @@ def shown(parameters: ReleaseParameters, drawn: MechanismOutput, *, confidence: 
         confidence: Of each interval, strictly between 0 and 1.
     """
     kind, alpha = kind_of(parameters), 1 - Fraction(str(confidence))
-    if parameters.listing is not None:
-        return shown_listed(kind, parameters.listing, drawn, alpha)
-    return kind.shown(drawn, alpha)
+
+    def at(level: Fraction) -> ReleaseView:
+        if parameters.listing is not None:
+            return shown_listed(kind, parameters.listing, drawn, level)
+        return kind.shown(drawn, level)
+
+    sums = parameters.sums
+    return at(alpha) if sums is None or sums.columns else with_numbers_of_counts(kind, sums, drawn, at, alpha)
 
 
 def counted(plan: Plan, histogram: TypedHistogram) -> TypedHistogram:

@@ -128,12 +128,18 @@ KINDS = {
     ),
     "quotients": _kind(
         f"SELECT country, {_PEOPLE}, 100.0 * {_PEOPLE} FILTER (WHERE day < '2024-01-08') / {_PEOPLE} AS early, "
-        f"SUM(amount) / {_PEOPLE} FROM clamped GROUP BY country ORDER BY early DESC",
-        "sums.quotients",
+        f"SUM(amount) / {_PEOPLE}, 100.0 * {_PEOPLE} / SUM({_PEOPLE}) OVER () AS share FROM clamped GROUP BY country "
+        "ORDER BY early DESC",
+        "numbers.arithmetic",
+    ),
+    "shares of the shown": _kind(
+        f"SELECT city, {_PEOPLE}, 100.0 * SUM(amount) / SUM(SUM(amount)) OVER () AS share FROM clamped GROUP BY city "
+        "ORDER BY share DESC LIMIT 2",
+        *("numbers.arithmetic", "intervals.simultaneous"),
     ),
     "funnel": _kind(
         f"SELECT FUNNEL_COUNT(STEPS({_JANUARY}, day >= '2024-01-15'), CORRELATE_BY(member_id)) AS n FROM clamped",
-        *("counts.reached", "counts.conversions", "intervals.plain", "order.of_elements"),
+        *("counts.reached", "intervals.plain", "order.of_elements"),
     ),
     "retention": _kind(
         f"SELECT DATE_TRUNC('week', MIN(day)) AS first, DATE_DIFF('week', MIN(day), day), {_PEOPLE} FROM clamped "
@@ -144,7 +150,7 @@ KINDS = {
         f"SELECT country, {_PEOPLE}, SUM(amount) / {_PEOPLE} FILTER (WHERE {_JANUARY}) AS each, "
         f"{_PEOPLE} FILTER (WHERE day < '2024-01-08') - "
         f"{_PEOPLE} FILTER (WHERE day >= '2024-01-20') FROM clamped GROUP BY country ORDER BY each DESC LIMIT 1",
-        *("sums.ratios", "sums.differences", "intervals.simultaneous"),
+        *("numbers.arithmetic", "intervals.simultaneous"),
     ),
     "sums of two looks": _kind(f"SELECT city, {_PEOPLE}, SUM(price) FROM looks GROUP BY city", "sums.of"),
     "empty sums": _kind(

@@ -39,13 +39,13 @@ from dp_service.queries.dimensions import Dimension, columns_of, is_series
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.filters import Filter, column_filters
 from dp_service.queries.sql import tree
+from dp_service.queries.sql.arithmetic import number_selected
 from dp_service.queries.sql.clauses import place_of, placed_in
 from dp_service.queries.sql.conditions import filters_of
 from dp_service.queries.sql.having import having_of, says_that_rows_are
 from dp_service.queries.sql.ordering import Order, is_of_elements, order_of, place_of_number, require_groups
 from dp_service.queries.sql.places import RefusedHereError, located, refuse
 from dp_service.queries.sql.probes import is_probe, probe_of
-from dp_service.queries.sql.quotients import number_selected
 from dp_service.queries.sql.scope import Scope, integer, scope_of
 from dp_service.queries.sql.select_list import Dimension as SelectedDimension
 from dp_service.queries.sql.select_list import (

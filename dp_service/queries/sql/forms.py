@@ -22,7 +22,10 @@ from dp_service.queries.sql.words import EXTRACTIONS, PARTS
 if TYPE_CHECKING:
     from dp_service.queries.sql.expressions import ExpressionReader
 
-_WINDOW = "a window function is not accepted: compute it from the rows of the answer"
+_WINDOW = (
+    "a window function is not accepted but for a sum over the shown rows, such as SUM(SUM(value)) OVER () or 100.0 * "
+    "COUNT(*) / SUM(COUNT(*)) OVER (): compute others from the rows of the answer"
+)
 _BIN = "expected FLOOR(column / 10) * 10, the bins of a number by their lower ends, or FLOOR(column / 10)"
 
 
@@ -36,7 +39,7 @@ def over_all(reader: ExpressionReader, call: Expression) -> tree.OverAll:
     window = reader.take()
     is_sum = isinstance(call, tree.Call) and call.name == "SUM" and not call.distinct
     if not isinstance(call, tree.Call) or not is_sum or call.where is not None or call.within is not None:
-        refuse(window, _WINDOW)
+        refuse(window, "a window function is not accepted: compute it from the rows of the answer")
     if [type(each) for each in call.arguments] != [tree.Call] or not reader.takes("(", ")"):
         refuse(window, _WINDOW)
     return tree.OverAll(call.first, reader.last, call.arguments[0])

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dp_service.queries.asked_numbers import AskedNumber, AskedQuantile, Counted, Measure
+from dp_service.parameters.expressions import rises
+from dp_service.parameters.numbers import Computed
+from dp_service.queries.asked_numbers import AskedNumber, AskedQuantile, Counted, Measure, count_part
 from dp_service.queries.sql import tree
+from dp_service.queries.sql.arithmetic import number_of
 from dp_service.queries.sql.numbers import (
     Count,
     is_aggregate,
@@ -17,7 +20,6 @@ from dp_service.queries.sql.numbers import (
     numbers_of,
 )
 from dp_service.queries.sql.places import refuse, refused
-from dp_service.queries.sql.quotients import number_of
 from dp_service.queries.sql.row_functions import is_function
 from dp_service.queries.sql.scope import Scope, refused_node, whole_number
 from dp_service.queries.sql.select_list import Column, Dimension, SelectList
@@ -65,12 +67,22 @@ def order_of(keys: Sequence[tree.Key], selected: SelectList, scope: Scope) -> Or
     # One total is in any order.
     smallest_first = bool(selected.dimensions) and not first.descending
     if isinstance(named, AskedNumber):
+        if (counted := _count_of(named, selected)) is not None:
+            if not isinstance(named.form, Computed) or not rises(named.form.expression):
+                refuse(first.value, "expected ORDER BY with the count that this is computed of")
+            return Order(counted, ranked=True, smallest_first=smallest_first)
         place = selected.aggregates.index(named)
         return Order(None, place, ranked=True, smallest_first=smallest_first)
     if isinstance(named, AskedQuantile):
         place = selected.quantiles.index(named)
         return Order(None, place, ranked=True, smallest_first=smallest_first)
     return Order(named, ranked=True, smallest_first=smallest_first)
+
+
+def _count_of(named: AskedNumber, selected: SelectList) -> Measure | None:
+    """Return the question's count if a number is computed of that alone."""
+    count = Measure.DISTINCT_MEMBERS if selected.counts_members else Measure.EVENTS
+    return count if set(named.parts) == {count_part(count)} else None
 
 
 def is_of_elements(keys: Sequence[tree.Key], selected: SelectList, scope: Scope) -> bool:

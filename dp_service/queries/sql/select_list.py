@@ -17,10 +17,10 @@ from dp_service.queries.asked_numbers import (
 )
 from dp_service.queries.dimensions import columns_of
 from dp_service.queries.sql import tree
+from dp_service.queries.sql.arithmetic import number_selected
 from dp_service.queries.sql.member_functions import is_funnel
 from dp_service.queries.sql.numbers import Count, Number, check_listed, is_count, is_number, numbers_of
 from dp_service.queries.sql.places import refuse
-from dp_service.queries.sql.quotients import number_selected
 from dp_service.queries.sql.row_functions import column_of, dimension_of, is_function
 from dp_service.queries.sql.scope import Scope, alias_name
 from dp_service.terms import AggregateFunction

@@ -210,7 +210,7 @@ class StatementReader(ExpressionReader):
     def computed(self, first: Token, left: Expression) -> Expression:
         """Read what a number is multiplied with and divided by, then what is added and taken away, if anything."""
         left = self._product(first, left)
-        if not is_number(left):
+        if not is_number(left) and not isinstance(left, tree.Number):
             return left
         parts, adds = [left], [True]
         while self.next.kind == "sign" and self.next.text in ("+", "-"):
@@ -220,7 +220,7 @@ class StatementReader(ExpressionReader):
         return left if len(parts) == 1 else tree.Sum(first, self.last, tuple(parts), tuple(adds))
 
     def _not_zero(self) -> Expression:
-        found = self.casted()
+        found = self.value()
         self.expect(",")
         if self.next.text != "0":
             self.unexpected("0")

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,12 +23,16 @@ from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.intervals import CountIntervals, gaussian_half_width, gaussian_noise_interval
 from dp_service.mechanisms.selection import selection_thresholds
 from dp_service.noise.source import KeyedNoise
+from dp_service.parameters.aggregates import SumsReleased
 from dp_service.parameters.contributions import BoundedContributions, NamesLook
+from dp_service.parameters.numbers import THE_COUNT
 from dp_service.parameters.release import ReleaseParameters
+from dp_service.queries.sums import MAXIMUM_VALUES_SHOWN
 from dp_service.releases.histogram import TypedHistogram
 from dp_service.releases.kinds.cutting import fitting_list
 from dp_service.releases.kinds.gaussian_threshold import GaussianThreshold
 from dp_service.releases.kinds.kind import Fields, Kind, Priced
+from dp_service.releases.kinds.numbers import NumberView, view_of
 from dp_service.releases.kinds.parts import (
     HALF,
     MOSTLY,
@@ -65,14 +69,43 @@ class Bounded(Kind[_Mechanism]):
     @property
     def said(self) -> Fields:
         """What a message says of it."""
-        own = {
+        own: dict[str, Any] = {
             "contributions": bound_said(self.stated),
             "units": self.stated.units,
             "noise_variance": self.count_variance,
             "noise_scale": self.noise_scale,
             **self.looks_said,
         }
+        if self.parameters.sums is not None:
+            own["sums"] = self._sums_said(self.parameters.sums)
         return {"bounded": own}
+
+    def _sums_said(self, stated: SumsReleased) -> Fields:
+        return {
+            "share": stated.share,
+            "columns": self.columns_said,
+            "aggregates": [
+                {
+                    "title": each.alias or each.name,
+                    "quantum": view.quantum,
+                    "may_be_missing": view.may_be_missing,
+                }
+                for each, view in zip(stated.asked, self.numbers, strict=True)
+            ],
+            "ordered_by": stated.ordered_by,
+            "over_rows": self.parameters.sums_rows,
+        }
+
+    @property
+    def columns_said(self) -> list[Fields]:
+        """What a message says of each column that is summed."""
+        return []
+
+    @property
+    def numbers(self) -> list[NumberView]:
+        """What is shown of each number that the question asks for beside its counts."""
+        stated = self.parameters.sums
+        return [] if stated is None else [view_of(each.form, stated.columns) for each in stated.asked]
 
     @property
     def looks_said(self) -> Fields:
@@ -179,6 +212,41 @@ class Bounded(Kind[_Mechanism]):
             f"{BOUNDED_BY[stated.bounded_by]}."
         )
 
+    def of_numbers(self, stated: SumsReleased) -> Iterator[Statement]:
+        """Yield what the numbers mean, and in the order of which the list is."""
+        yield from dict.fromkeys(each.said for each in self.numbers if each.said is not None)
+        if stated.ordered_by is not None:
+            first = stated.asked[stated.ordered_by]
+            listing = self.parameters.listing
+            direction = "ascending" if listing is not None and listing.smallest_first else "descending"
+            yield Statement(
+                "order.of_sum",
+                f"The list is in {direction} order of {first.name}. Where it is cut, intervals "
+                "are so wide that those of all counts that were released cover together, and so do those of the sums "
+                "and averages of each column.",
+                "" if first.place == THE_COUNT else stated.columns[first.place].name,
+            )
+        domain, most = self.parameters.domain, MAXIMUM_VALUES_SHOWN // len(stated.asked)
+        if self.parameters.k == most and (domain is None or most < len(domain)):
+            yield Statement(
+                "list.at_most",
+                f"At most {elements(most)} are shown: a result has at most {MAXIMUM_VALUES_SHOWN:,} sums "
+                "and averages.",
+                values=(str(most),),
+            )
+
+    def of_intervals(self, view: ReleaseView, confidence: float) -> Iterator[Statement]:
+        """Yield what the intervals of a list cover, and where averages are missing."""
+        yield from super().of_intervals(view, confidence)
+        missing = len(frozenset().union(*(each.missing for each in view.aggregates)))
+        if missing:
+            yield Statement(
+                "sums.missing",
+                f"{elements(missing)} may have nothing to divide by, as far as the counts say: no average and no "
+                "quotient is shown there.",
+                values=(str(missing),),
+            )
+
     def method(self) -> Iterator[Statement]:
         """Yield what is fetched and shown, and which looks are taken."""
         look = self.look
@@ -284,6 +352,17 @@ class BoundedCounts(Bounded[BoundGauss | TwoLooks]):
     def look(self) -> BoundGauss:
         """The look whose counts are shown."""
         return self.mechanism.counts_look if isinstance(self.mechanism, TwoLooks) else self.mechanism
+
+    @property
+    def count_noise(self) -> Fraction:
+        """The variance of the noise in each count, which is its own."""
+        return self.look.variance
+
+    def meaning(self, columns: Sequence[str], confidence: float) -> Iterator[Statement]:
+        """Yield what bounding means, and what is computed of counts."""
+        yield from super().meaning(columns, confidence)
+        if self.parameters.sums is not None:
+            yield from self.of_numbers(self.parameters.sums)
 
     def draw(
         self, rows: TypedHistogram, known: tuple[Element, ...] | None, noise: KeyedNoise

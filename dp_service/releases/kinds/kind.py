@@ -153,6 +153,11 @@ class Kind(ABC, Generic[_Mechanism]):
         """What divides its noisy counts."""
         return 1
 
+    @property
+    def count_noise(self) -> Fraction | None:
+        """The variance of the noise in each count where it is Gaussian and its own; None: it is neither known so."""
+        return None
+
     # What a question shows.
 
     def require(self, drawn: MechanismOutput) -> None:

@@ -22,19 +22,16 @@ from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import KeyedNoise
 from dp_service.parameters.aggregates import SummedValue, SumsReleased
-from dp_service.parameters.numbers import THE_COUNT
 from dp_service.parameters.release import ReleaseParameters
-from dp_service.queries.sums import MAXIMUM_VALUES_SHOWN
 from dp_service.releases.histogram import TypedHistogram
 from dp_service.releases.kinds.added import OF_CONDITIONS, added_in_words
 from dp_service.releases.kinds.bounded import Bounded, bound_of, contributions_of, looks_of
 from dp_service.releases.kinds.cutting import fitting_list
 from dp_service.releases.kinds.kind import Fields, Value
-from dp_service.releases.kinds.numbers import NumberView, view_of
 from dp_service.releases.kinds.parts import IncompleteParametersError, counts_of, made, some_intervals
 from dp_service.releases.kinds.views import AnsweredAggregate, IntervalKind, ReleaseView
 from dp_service.releases.mechanism_output import MechanismOutput
-from dp_service.releases.statements import Statement, elements
+from dp_service.releases.statements import Statement
 from dp_service.terms import AggregateFunction, Element
 from dp_service.values.bounds import Clamp
 
@@ -80,7 +77,8 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
         return self.moments.counts
 
     @property
-    def _columns_said(self) -> list[Fields]:
+    def columns_said(self) -> list[Fields]:
+        """What a message says of each column that is summed."""
         return [self._column_said(*each) for each in enumerate(self.sums.columns)]
 
     def _column_said(self, place: int, column: SummedValue) -> Fields:
@@ -138,7 +136,7 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
             yield from added_in_words(
                 column, deviation, over_rows=self.parameters.sums_rows, tau=self.parameters.tau
             )
-        yield from self.of_numbers()
+        yield from self.of_numbers(self.sums)
 
     def released(self, drawn: MechanismOutput) -> ReleasedMoments:
         """Return what was released of counts and sums together."""
@@ -152,80 +150,11 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
         """What is summed, and what the question shows of it."""
         return sums_of(self.parameters)
 
-    @property
-    def said(self) -> Fields:
-        """What a message says of it."""
-        return {"bounded": {**super().said["bounded"], "sums": self._sums_said}}
-
-    @property
-    def _sums_said(self) -> Fields:
-        stated = self.sums
-        return {
-            "share": stated.share,
-            "columns": self._columns_said,
-            "aggregates": [
-                {
-                    "title": each.alias or each.name,
-                    "quantum": view.quantum,
-                    "may_be_missing": view.may_be_missing,
-                }
-                for each, view in zip(stated.asked, self._numbers, strict=True)
-            ],
-            "ordered_by": stated.ordered_by,
-            "over_rows": self.parameters.sums_rows,
-        }
-
-    @property
-    def _numbers(self) -> list[NumberView]:
-        """What is shown of each number that the question asks for."""
-        return [view_of(each.form, self.sums.columns) for each in self.sums.asked]
-
-    def of_numbers(self) -> Iterator[Statement]:
-        """Yield what the numbers mean, and in the order of which the list is."""
-        yield from dict.fromkeys(each.said for each in self._numbers if each.said is not None)
-        if self.sums.ordered_by is not None:
-            first = self.sums.asked[self.sums.ordered_by]
-            listing = self.parameters.listing
-            direction = "ascending" if listing is not None and listing.smallest_first else "descending"
-            yield Statement(
-                "order.of_sum",
-                f"The list is in {direction} order of {first.name}. Where it is cut, intervals "
-                "are so wide that those of all counts that were released cover together, and so do those of the sums "
-                "and averages of each column.",
-                "" if first.place == THE_COUNT else self.sums.columns[first.place].name,
-            )
-        if (most := self._shown_for_its_sums) is not None:
-            yield Statement(
-                "list.at_most",
-                f"At most {elements(most)} are shown: a result has at most {MAXIMUM_VALUES_SHOWN:,} sums "
-                "and averages.",
-                values=(str(most),),
-            )
-
-    @property
-    def _shown_for_its_sums(self) -> int | None:
-        """How many elements are shown at most for they have so many sums and averages; None: all that are asked for."""
-        domain, most = self.parameters.domain, MAXIMUM_VALUES_SHOWN // len(self.sums.asked)
-        ends_early = self.parameters.k == most and (domain is None or most < len(domain))
-        return most if ends_early else None
-
-    def of_intervals(self, view: ReleaseView, confidence: float) -> Iterator[Statement]:
-        """Yield what the intervals of a list cover, and where averages are missing."""
-        yield from super().of_intervals(view, confidence)
-        missing = len(frozenset().union(*(each.missing for each in view.aggregates)))
-        if missing:
-            yield Statement(
-                "sums.missing",
-                f"{elements(missing)} may have nothing to divide by, as far as the counts say: no average and no "
-                "quotient is shown there.",
-                values=(str(missing),),
-            )
-
     def shown(self, drawn: MechanismOutput, alpha: Fraction) -> ReleaseView:
         """Return the first elements, by their counts or by a sum or an average."""
         release, count = self.released(drawn), self.shown_count(drawn)
         rows = self._rows(release, count, alpha)
-        aggregates = tuple(each.answered(release, rows, alpha) for each in self._numbers)
+        aggregates = tuple(each.answered(release, rows, alpha) for each in self.numbers)
         if self.sums.ordered_by is None:
             return self.by_count(drawn, self.look, alpha, aggregates)
         return self._in_order(release, rows, aggregates, alpha)
@@ -262,12 +191,12 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
     def values(self, drawn: MechanismOutput, alpha: Fraction) -> tuple[Value, ...]:
         """Return what gives each sum and average of a row."""
         release = self.released(drawn)
-        return tuple(each.value(release, alpha) for each in self._numbers)
+        return tuple(each.value(release, alpha) for each in self.numbers)
 
     def _rows(self, release: ReleasedMoments, most: int, alpha: Fraction) -> ShownRows:
         if self.sums.ordered_by is None:
             return shown_by_count(release, most=most)
-        return self._numbers[self.sums.ordered_by].rows(release, most, alpha)
+        return self.numbers[self.sums.ordered_by].rows(release, most, alpha)
 
 
 def sum_deviation(moments: BoundMoments, place: int, column: SummedValue) -> float:

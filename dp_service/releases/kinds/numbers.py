@@ -5,25 +5,18 @@ All of it follows from what was released of counts and sums, so none of it has a
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice
 from typing import ClassVar, Protocol
 
-from dp_service.mechanisms.aggregates.compared import (
-    Weighted,
-    doubled_total,
-    least_divisor,
-    quotient,
-    quotient_intervals,
-    total_intervals,
-)
 from dp_service.mechanisms.aggregates.intervals import (
     AverageInterval,
     ShownRows,
     SumInterval,
     average_intervals,
+    count_intervals,
     least_certain_count,
     released_from,
     shown_by_average,
@@ -33,8 +26,11 @@ from dp_service.mechanisms.aggregates.intervals import (
 )
 from dp_service.mechanisms.aggregates.released import ReleasedMoments
 from dp_service.parameters.aggregates import SummedValue
-from dp_service.parameters.numbers import THE_COUNT, Average, Form, Plain, Total
+from dp_service.parameters.expressions import OverAll, leaves
+from dp_service.parameters.numbers import THE_COUNT, Average, Computed, Form, Plain
+from dp_service.releases.kinds.arithmetic import SAID, Arithmetic, Noise, may_be_missing, step_of
 from dp_service.releases.kinds.kind import Value
+from dp_service.releases.kinds.linear import Ends
 from dp_service.releases.kinds.views import Answer, AnsweredAggregate, ShownAverages, ShownSums
 from dp_service.releases.statements import Statement
 
@@ -44,11 +40,13 @@ class NumberView(Protocol):
 
     Attributes:
         said: What is said of numbers of this form; None: nothing.
-        may_be_missing: Whether it has no value where it would be divided by what may be 0.
     """
 
     said: ClassVar[Statement | None]
-    may_be_missing: ClassVar[bool]
+
+    @property
+    def may_be_missing(self) -> bool:
+        """Whether it has no value where it would be divided by what may be 0."""
 
     @property
     def quantum(self) -> Fraction:
@@ -75,12 +73,7 @@ def view_of(form: Form[int], columns: Sequence[SummedValue]) -> NumberView:
         (place,) = form.parts
         return (_OfSum if isinstance(form, Plain) else _OfAverage)(place, columns[place].quantum)
     quanta = {THE_COUNT: Fraction(1), **{place: column.quantum for place, column in enumerate(columns)}}
-    if isinstance(form, Total):
-        return _OfTotal.of(form, [quanta[each] for each in form.terms])
-    if form.below == THE_COUNT:
-        return _OfQuotient(form.above, quanta[form.above] * form.factor)
-    factor = form.factor / quanta[form.below]
-    return _OfTwo(_column(form.above), form.below, quanta[form.above], factor)
+    return _OfExpression(form, tuple(quanta[place] for place in form.parts))
 
 
 @dataclass(frozen=True)
@@ -132,92 +125,127 @@ class _OfAverage:
 
 
 @dataclass(frozen=True)
-class _OfQuotient(_OfAverage):
-    """A quotient by the count is an average, times its factor."""
+class _OfExpression:
+    """Arithmetic over numbers of the release.
 
-    said: ClassVar[Statement | None] = Statement(
-        "sums.quotients",
-        "A number per count is divided by the count of its element, and its interval is that of their quotient, and "
-        "not of two intervals. Where the interval of the count reaches down to 0, no quotient is shown.",
-    )
+    Attributes:
+        form: The numbers, and the expression over them.
+        quanta: What one step of each number is worth.
+    """
 
+    said: ClassVar[Statement | None] = SAID
+    form: Computed[int]
+    quanta: tuple[Fraction, ...]
 
-@dataclass(frozen=True)
-class _OfTwo:
-    """A quotient of two numbers that have noise of their own, and that of the count."""
+    @property
+    def may_be_missing(self) -> bool:
+        averages = any(isinstance(each, Average) for each in self.form.numbers)
+        return averages or may_be_missing(self.form.expression)
 
-    said: ClassVar[Statement | None] = Statement(
-        "sums.ratios",
-        "A quotient of two numbers has the interval of the quotient, with the noise that both share, and not of two "
-        "intervals, given that the divisor is above 0. Where it may be 0 or less, no quotient is shown; where it is "
-        "little above that, the interval is wide. Each number is cut by its own bounds.",
-    )
-    may_be_missing: ClassVar[bool] = True
-    above: int | None
-    below: int
-    quantum: Fraction
-    factor: Fraction
+    @property
+    def quantum(self) -> Fraction:
+        return step_of(self.form.expression, self.quanta)
 
     def value(self, release: ReleasedMoments, alpha: Fraction) -> Value:
-        column = release.columns[self.below]
-        least = least_divisor(release, self.below, released_from(release), alpha=alpha)
-
-        def divided(row: int) -> Fraction | None:
-            if column.doubled_sum(row) < least:
-                return None
-            return quotient(release, self.above, self.below, row) * self.quantum * self.factor
-
-        return divided
+        every, to_reach = tuple(range(release.groups.size)), released_from(release)
+        if any(isinstance(each, OverAll) for each in leaves(self.form.expression)):
+            answers = self._answers(release, ShownRows(every, (to_reach,) * len(every)), alpha)
+            return lambda row: _value(answers[row])
+        return lambda row: _value(*self._answers(release, ShownRows((row,), (to_reach,)), alpha))
 
     def rows(self, release: ReleasedMoments, most: int, alpha: Fraction) -> ShownRows:
         # Which of them have a value depends on over how many intervals alpha is divided.
-        is_cut = most < release.groups.size
-        level = alpha / (release.groups.size if is_cut else 1)
-        return shown_in_order(release, self.value(release, level), most)
+        size = release.groups.size
+        value = self.value(release, alpha / (size if most < size else 1))
+        every = ShownRows(tuple(range(size)), (None,) * size)
+        values = Arithmetic(self.form.expression, self._parts(release, every), alpha).values()
+        # Intervals of all rows of a long list take long, so of those that are cut off there are none.
+        certain = (row for row in release.rows_by(values.__getitem__) if value(row) is not None)
+        first = {row: Fraction(-place) for place, row in enumerate(islice(certain, most))}
+        return shown_in_order(release, first.get, most)
 
     def answered(self, release: ReleasedMoments, shown: ShownRows, alpha: Fraction) -> AnsweredAggregate:
-        found = quotient_intervals(release, self.above, self.below, shown, alpha=alpha)
-        values = (
-            None if each is None else quotient(release, self.above, self.below, row)
-            for row, each in zip(shown.rows, found, strict=True)
-        )
-        step = self.quantum * self.factor
-        return ShownAverages(tuple(_in_units(*each, step) for each in zip(values, found, strict=True)))
+        return ShownAverages(self._answers(release, shown, alpha))
+
+    def _answers(
+        self, release: ReleasedMoments, shown: ShownRows, alpha: Fraction
+    ) -> tuple[Answer | None, ...]:
+        return Arithmetic(self.form.expression, self._parts(release, shown), alpha).answers()
+
+    def _parts(self, release: ReleasedMoments, shown: ShownRows) -> _Parts:
+        return _Parts(release, shown, self.form.numbers, self.quanta)
 
 
 @dataclass(frozen=True)
-class _OfTotal:
-    said: ClassVar[Statement | None] = Statement(
-        "sums.differences",
-        "A sum or a difference of numbers has the interval of what it is, with the noise that its numbers share, and "
-        "not of several intervals. Each number is cut by its own bounds.",
-    )
-    may_be_missing: ClassVar[bool] = False
-    numbers: tuple[Weighted, ...]
-    quantum: Fraction
+class _Parts:
+    """The numbers of an expression in the rows that are shown.
 
-    @classmethod
-    def of(cls, form: Total[int], quanta: Sequence[Fraction]) -> _OfTotal:
-        """Return the view of numbers with these quanta: in steps of the largest one that divides all of them."""
-        scale = math.lcm(*(each.denominator for each in quanta))
-        step = Fraction(math.gcd(*(int(each * scale) for each in quanta)), scale)
-        terms = zip(form.terms, form.signs, quanta, strict=True)
-        return cls(tuple(Weighted(_column(each), sign * own / step) for each, sign, own in terms), step)
+    A row's draws are named by their columns; that of its count is THE_COUNT, and that of a count of a column's own
+    stands below it.
+    """
 
-    def value(self, release: ReleasedMoments, alpha: Fraction) -> Value:
-        return lambda row: doubled_total(release, self.numbers, row) / 2 * self.quantum
+    release: ReleasedMoments
+    shown: ShownRows
+    numbers: tuple[Plain[int] | Average[int], ...]
+    quanta: tuple[Fraction, ...]
 
-    def rows(self, release: ReleasedMoments, most: int, alpha: Fraction) -> ShownRows:
-        return shown_in_order(release, self.value(release, alpha), most)
+    @property
+    def rows(self) -> int:
+        return len(self.shown.rows)
 
-    def answered(self, release: ReleasedMoments, shown: ShownRows, alpha: Fraction) -> AnsweredAggregate:
-        doubled = (int(doubled_total(release, self.numbers, row)) for row in shown.rows)
-        ends = total_intervals(release, self.numbers, shown, alpha=alpha)
-        return sums_shown(doubled, ends, self.quantum)
+    @property
+    def candidates(self) -> int:
+        return self.shown.simultaneous
+
+    @property
+    def variances(self) -> Mapping[int, Fraction]:
+        columns = self.release.columns
+        found = {place: column.sum_variance for place, column in enumerate(columns)}
+        found |= {
+            _own(place): column.count_variance for place, column in enumerate(columns) if column.has_own_count
+        }
+        selected = any(each is not None for each in self.shown.thresholds)
+        return found if selected else {**found, THE_COUNT: self.release.count_variance}
+
+    def values(self, place: int) -> Sequence[Fraction | None]:
+        (column,) = self.numbers[place].parts
+        if column == THE_COUNT:
+            return [Fraction(int(self.release.counts[row])) for row in self.shown.rows]
+        released, quantum = self.release.columns[column], self.quanta[place]
+        if isinstance(self.numbers[place], Plain):
+            return [released.sum_of(row) * quantum for row in self.shown.rows]
+        averages = map(released.average_of, self.shown.rows)
+        return [None if each is None else each * quantum for each in averages]
+
+    def ends(self, place: int, alpha: Fraction) -> Sequence[Ends | None]:
+        (column,), quantum = self.numbers[place].parts, self.quanta[place]
+        found: Sequence[SumInterval | AverageInterval | None]
+        if column == THE_COUNT:
+            found = count_intervals(self.release, self.shown, alpha=alpha)
+        elif isinstance(self.numbers[place], Plain):
+            # Those of sums are at half of what is given.
+            found = sum_intervals(self.release, column, self.shown, alpha=2 * alpha)
+        else:
+            found = average_intervals(self.release, column, self.shown, alpha=alpha)
+        return [None if each is None else Ends(each.lower * quantum, each.upper * quantum) for each in found]
+
+    def noise(self, place: int) -> Noise | None:
+        (column,) = self.numbers[place].parts
+        if isinstance(self.numbers[place], Average):
+            return None
+        if column == THE_COUNT:
+            return {THE_COUNT: Fraction(1)}
+        released, half = self.release.columns[column], self.quanta[place] / 2
+        of_count = _own(column) if released.has_own_count else THE_COUNT
+        return {column: half, of_count: half * released.clamp.centre}
 
 
-def _column(place: int) -> int | None:
-    return None if place == THE_COUNT else place
+def _own(column: int) -> int:
+    return THE_COUNT - 1 - column
+
+
+def _value(answer: Answer | None) -> Fraction | None:
+    return None if answer is None else answer.value
 
 
 def sums_shown(doubled: Iterable[int], ends: Sequence[SumInterval], quantum: Fraction) -> ShownSums:

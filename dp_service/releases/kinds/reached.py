@@ -22,14 +22,12 @@ from dp_service.mechanisms.added_noise import added_gaussian_width, added_laplac
 from dp_service.mechanisms.intervals import CountIntervals
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import KeyedNoise
-from dp_service.queries.sums import MAXIMUM_VALUES_SHOWN
 from dp_service.releases.histogram import TypedHistogram
 from dp_service.releases.kinds.bounded import BoundedCounts
-from dp_service.releases.kinds.conversions import AGGREGATES_SAID, SAID, TITLES, Conversions
-from dp_service.releases.kinds.kind import Fields, Kind, Value
+from dp_service.releases.kinds.kind import Fields, Kind
 from dp_service.releases.kinds.laplace import Laplace
 from dp_service.releases.kinds.parts import MOSTLY, IncompleteParametersError, counts_of
-from dp_service.releases.kinds.views import ExpectedAccuracy, IntervalKind, ReleaseView, ShownAverages
+from dp_service.releases.kinds.views import ExpectedAccuracy, IntervalKind, ReleaseView
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.statements import Statement
 from dp_service.terms import Element, Scalar
@@ -54,18 +52,8 @@ class Reached(Kind[Any]):
 
     @property
     def said(self) -> Fields:
-        """What a message says of it: how the deepest steps are counted, and of which numbers these are the parts."""
-        if not self._has_parts:
-            return self.deepest.said
-        beside = {"share": Fraction(1), "columns": [], "aggregates": AGGREGATES_SAID}
-        return {"bounded": {**self.deepest.said["bounded"], "sums": beside}}
-
-    @property
-    def _has_parts(self) -> bool:
-        """Whether parts of steps are shown: of counts with Gaussian noise, and of no more than other numbers."""
-        domain = self.parameters.domain or ()
-        is_short = len(TITLES) * len(domain) <= MAXIMUM_VALUES_SHOWN
-        return isinstance(self.deepest, BoundedCounts) and self.parameters.with_counts and is_short
+        """What a message says of it: how the deepest steps are counted."""
+        return self.deepest.said
 
     def draw(
         self, rows: TypedHistogram, known: tuple[Element, ...] | None, noise: KeyedNoise
@@ -95,7 +83,7 @@ class Reached(Kind[Any]):
         return list(of_others.values())
 
     def shown(self, drawn: MechanismOutput, alpha: Fraction) -> ReleaseView:
-        """Return the first elements, with intervals of as many draws as were added up, and which part came on."""
+        """Return the first elements, with intervals of as many draws as were added up."""
         count, released = self.shown_count(drawn), drawn.selection.indices.size
         is_cut = count < released
         level = alpha / released if is_cut else alpha
@@ -103,7 +91,7 @@ class Reached(Kind[Any]):
         return self._view(drawn, tuple(range(count)), level, kind)
 
     def shown_rows(self, drawn: MechanismOutput, rows: tuple[int, ...], alpha: Fraction) -> ReleaseView:
-        """Return what is shown of some rows; what they are parts of need not be among them."""
+        """Return what is shown of some rows."""
         return self._view(drawn, rows, alpha, IntervalKind.PLAIN)
 
     def _view(
@@ -114,28 +102,7 @@ class Reached(Kind[Any]):
         some = drawn.of_rows(rows)
         widths, noisy = self._widths(some.selection.indices, alpha), counts_of(some)
         found = CountIntervals(np.maximum(noisy - widths, 0), np.maximum(noisy + widths, 0))
-        return ReleaseView(len(rows), found, kind, aggregates=self._parts(drawn, rows, alpha))
-
-    def values(self, drawn: MechanismOutput, alpha: Fraction) -> tuple[Value, ...]:
-        """Return what gives the parts of a row."""
-        if not self._has_parts:
-            return ()
-        return self._conversions(drawn).values(drawn.selection.indices.tolist(), alpha)
-
-    def _parts(
-        self, drawn: MechanismOutput, rows: Sequence[int], alpha: Fraction
-    ) -> tuple[ShownAverages, ...]:
-        if not self._has_parts:
-            return ()
-        elements = drawn.selection.indices.tolist()
-        return self._conversions(drawn).shown([elements[row] for row in rows], alpha)
-
-    def _conversions(self, drawn: MechanismOutput) -> Conversions:
-        if not isinstance(self.deepest, BoundedCounts):
-            raise IncompleteParametersError
-        reached = np.empty_like(counts_of(drawn))
-        reached[drawn.selection.indices] = counts_of(drawn)
-        return Conversions(reached.tolist(), self._chains(), self.deepest.count_variance)
+        return ReleaseView(len(rows), found, kind)
 
     def _widths(self, elements: NDArray[np.int64], alpha: Fraction) -> NDArray[np.int64]:
         draws = [len(places) for places in self._places()]
@@ -163,8 +130,6 @@ class Reached(Kind[Any]):
             f"that of step {steps} of one.",
             values=(str(steps),),
         )
-        if self._has_parts:
-            yield SAID
 
     @property
     def _steps(self) -> int:

@@ -80,6 +80,8 @@ class Relative(Bounded[Shift]):
             f"of 1/{b}, and their noise is the sum of two draws.",
             values=(str(a), str(b)),
         )
+        if self.parameters.sums is not None:
+            yield from self.of_numbers(self.parameters.sums)
 
     def shown(self, drawn: MechanismOutput, alpha: Fraction) -> ReleaseView:
         """Return the first counts, and the total."""

@@ -13,7 +13,7 @@ import duckdb
 import pytest
 
 from dp_service.bounding.order import kept, table_salt
-from dp_service.parameters.numbers import Plain, Quotient
+from dp_service.parameters.numbers import Computed, Plain
 from dp_service.queries.asked_numbers import AskedNumber, Measure, Part
 from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
@@ -162,38 +162,28 @@ def test_a_table_without_values_counts_with_conditions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("quotient", "measure", "function", "factor"),
+    ("quotient", "measure", "functions"),
     [
-        ("SUM(x) / COUNT(*)", Measure.EVENTS, AggregateFunction.SUM, 1),
-        ("100 * AVG(CASE WHEN n = 1 THEN 1 ELSE 0 END)", Measure.EVENTS, AggregateFunction.ROWS, 100),
-        ("AVG(CASE WHEN n = 1 THEN x ELSE 0 END)", Measure.EVENTS, AggregateFunction.SUM, 1),
-        ("COUNT(*) * 1.0 / COUNT(DISTINCT m)", Measure.DISTINCT_MEMBERS, AggregateFunction.ROWS, 1),
-        ("(SUM(x) / COUNT(DISTINCT m)) * 2", Measure.DISTINCT_MEMBERS, AggregateFunction.SUM, 2),
-        (
-            "COUNT(CASE WHEN n = 1 THEN 1 END) / COUNT(*)",
-            Measure.EVENTS,
-            AggregateFunction.ROWS,
-            1,
-        ),
-        (
-            "COUNT(DISTINCT m) FILTER (WHERE n = 1) / (COUNT(DISTINCT m) / 100.0)",
-            None,
-            AggregateFunction.MEMBERS,
-            100,
-        ),
+        ("SUM(x) / COUNT(*)", Measure.EVENTS, "sum rows"),
+        ("100 * AVG(CASE WHEN n = 1 THEN 1 ELSE 0 END)", Measure.EVENTS, "rows rows"),
+        ("AVG(CASE WHEN n = 1 THEN x ELSE 0 END)", Measure.EVENTS, "sum rows"),
+        ("COUNT(*) * 1.0 / COUNT(DISTINCT m)", Measure.DISTINCT_MEMBERS, "rows members"),
+        ("(SUM(x) / COUNT(DISTINCT m)) * 2", Measure.DISTINCT_MEMBERS, "sum members"),
+        ("COUNT(CASE WHEN n = 1 THEN 1 END) / COUNT(*)", Measure.EVENTS, "rows rows"),
+        ("COUNT(DISTINCT m) FILTER (WHERE n = 1) / (COUNT(DISTINCT m) / 100.0)", None, "members members"),
     ],
 )
 def test_a_quotient_by_the_count_is_a_view_of_its_number(
-    quotient: str, measure: Measure | None, function: AggregateFunction, factor: int
+    quotient: str, measure: Measure | None, functions: str
 ) -> None:
-    """It is of the same release as the number itself, which is divided by the count of its own measure."""
+    """It is of the same release as the number itself, and is divided by the count of its own measure."""
     query = parse_sql(numbers(f"{quotient} AS q"), POLICY)
     assert query.measure is (measure or Measure.DISTINCT_MEMBERS)
     (number,) = query.aggregates
-    assert isinstance(number.form, Quotient)
-    assert (number.form.above.function, number.form.factor, number.alias) == (function, Fraction(factor), "q")
-    assert number.form.below == query.the_count
-    by_itself = replace(query, aggregates=(AskedNumber(Plain(number.form.above)),))
+    above, below = number.parts
+    assert (f"{above.function.value} {below.function.value}", number.alias) == (functions, "q")
+    assert below == query.the_count
+    by_itself = replace(query, aggregates=(AskedNumber(Plain(above)),))
     first, second = (resolve(each, POLICY, now=0) for each in (query, by_itself))
     assert canonical_bytes(first.query) == canonical_bytes(second.query)
     of_release = [each.parameters.specified(drawn_by=(1, 1)) for each in (first, second)]
@@ -208,7 +198,7 @@ OTHERS = "COUNT(*) FILTER (WHERE n = 2)"
     ("number", "name"),
     [
         (f"{SOME} / {OTHERS}", "rows_where_1_per_rows_where_2"),
-        (f"100.0 * {SOME} / NULLIF({OTHERS}, 0)", "rows_where_1_per_rows_where_2_times_100"),
+        (f"100.0 * {SOME} / NULLIF({OTHERS}, 0)", "100_times_rows_where_1_per_rows_where_2"),
         (f"({SOME}) - {OTHERS}", "rows_where_1_minus_rows_where_2"),
         (
             f"{SOME} - ({SOME.replace('1', '3')} - {OTHERS})",
@@ -239,6 +229,50 @@ def test_a_number_of_several_is_a_view_of_their_release(number: str, name: str) 
 
 
 @pytest.mark.parametrize(
+    "number",
+    [
+        "SUM(x) / SUM(x)",
+        "SUM(x) - COUNT(*) + 1",
+        "COUNT(*) - 2 * SUM(x)",
+        "AVG(x) - AVG(x) FILTER (WHERE n = 1)",
+        "(SUM(x) - COUNT(*)) / NULLIF(SUM(x) + COUNT(*), 0) * -1.5",
+        "1 - SUM(x) / COUNT(*)",
+        "SUM(y) / COUNT(*)",
+        "AVG(x) * 1.2",
+        f"{SOME} / COUNT(*) - {OTHERS} / COUNT(*)",
+        "SUM(x) / SUM(SUM(x)) OVER ()",
+        "SUM(SUM(x)) OVER ()",
+    ],
+)
+def test_arithmetic_releases_each_of_its_numbers_once(number: str) -> None:
+    """With the numbers themselves beside it, it is the same release: a repeat with other arithmetic is free."""
+    found = parse_sql(numbers(f"{number} AS q"), POLICY)
+    (asked,) = found.aggregates
+    assert isinstance(asked.form, Computed)
+    released = dict.fromkeys(part for part in asked.parts if part != found.the_count)
+    assert len(asked.parts) == len(set(asked.parts))
+    beside = tuple(AskedNumber(form) for form in asked.form.numbers if set(form.parts) <= set(released))
+    first, second = (
+        resolve(replace(found, aggregates=each), POLICY, now=0) for each in ((asked,), (asked, *beside))
+    )
+    assert canonical_bytes(first.query) == canonical_bytes(second.query)
+    assert first.parameters.specified(drawn_by=(1, 1)) == second.parameters.specified(drawn_by=(1, 1))
+
+
+@pytest.mark.parametrize("number", ["COUNT(*) * 100.0 / SUM(COUNT(*)) OVER ()", "7 + 2 * COUNT(*)"])
+def test_what_is_computed_of_the_count_alone_is_the_release_of_the_count(number: str) -> None:
+    """A list in its order is one in the order of the count."""
+    plain, computed = (
+        parse_sql(f"SELECT n, COUNT(*){beside} FROM t GROUP BY n ORDER BY {order} DESC LIMIT 3", POLICY)  # noqa: S608
+        for beside, order in (("", "2"), (f", {number} AS q", "q"))
+    )
+    first, second = (resolve(each, POLICY, now=0) for each in (plain, computed))
+    assert canonical_bytes(first.query) == canonical_bytes(second.query)
+    assert first.parameters.specified(drawn_by=(1, 1)) == second.parameters.specified(drawn_by=(1, 1))
+    assert (computed.ordered_by, computed.k) == (None, plain.k)
+
+
+@pytest.mark.parametrize(
     ("sql", "said"),
     [
         (numbers(f"{MEMBERS} FILTER (WHERE hidden = 1)"), "does not allow"),
@@ -246,33 +280,22 @@ def test_a_number_of_several_is_a_view_of_their_release(number: str, name: str) 
         (numbers("COUNT(*) FILTER (WHERE n = 1)", "counted"), "does not offer COUNT"),
         (numbers(f"{MEMBERS}, SUM(x) FILTER (WHERE n = 1)", "counted"), "no values of a column"),
         (numbers("COUNT(*) FILTER (WHERE n = 1 AND n = 2)"), "contradict"),
-        (numbers("SUM(x) / SUM(x)"), "different numbers"),
         (numbers(f"{MEMBERS}, {SOME} / COUNT(*)"), "for a part of rows"),
         (numbers(f"{MEMBERS}, SUM(x) / COUNT(*)"), "an amount per row"),
         (numbers(f"{MEMBERS}, AVG(CASE WHEN n = 1 THEN x ELSE 0 END)"), "an amount per row"),
-        (
-            numbers(
-                "COUNT(*) FILTER (WHERE n = 1 AND text = 'a') / COUNT(*) FILTER (WHERE text = 'a' AND n = 1)"
-            ),
-            "different",
-        ),
-        (numbers("SUM(x) - COUNT(*) + 1"), "sums and differences are of SUM and counts as they are"),
-        (numbers("COUNT(*) - 2 * SUM(x)"), "sums and differences are of SUM and counts as they are"),
-        (numbers("AVG(x) - AVG(x) FILTER (WHERE n = 1)"), "an average in a number of several"),
-        (numbers("(SUM(x) - COUNT(*)) / COUNT(*)"), "a quotient is of two numbers"),
-        (numbers("1 - SUM(x)"), "arithmetic is not accepted"),
-        (numbers("SUM(y) / COUNT(*)"), "count of its own"),
-        (numbers("COUNT(*), SUM(y) - SUM(x)"), "count of its own"),
         (
             numbers(" + ".join(f"COUNT(*) FILTER (WHERE n = {n})" for n in range(17))),
             "at most 16 sums and counts",
         ),
         (f"{numbers('SUM(x) - COUNT(*)')} ORDER BY COUNT(*) - SUM(x)", "a number that is selected"),
-        (numbers("2 * SUM(x)"), "a quotient is of two numbers"),
-        (numbers("COUNT(*) / COUNT(*)"), "the count itself"),
-        (numbers("AVG(x) / COUNT(*)"), "an average in a number of several"),
-        (numbers("SUM(x) * 0 / COUNT(*)"), "0 in a product"),
-        (numbers("SUM(x) * -1 / COUNT(*)"), "a negative factor"),
+        (numbers("SUM(x) / 0"), "a division by 0"),
+        (numbers("SUM(x) * 1e10"), "from 10\\^-9 to 10\\^9"),
+        (numbers("SUM(x) * 1e-10"), "from 10\\^-9 to 10\\^9"),
+        (numbers(f"SUM(x) * {' * '.join(['7'] * 17)}"), "at most 16 numbers"),
+        (numbers("2 * 3"), "a number of the table"),
+        (numbers("MAX(x) / COUNT(*)"), "counts, SUM, AVG and numbers in arithmetic"),
+        (f"{numbers('100.0 / COUNT(*)')} ORDER BY 100.0 / COUNT(*)", "the count that this is computed of"),
+        (f"{numbers('COUNT(*) / 7')} HAVING COUNT(*) / 7 > 1", "of the count itself"),
         (numbers("SUM(x) / NULLIF(COUNT(*), 1)"), "expected 0"),
         (numbers("AVG(CASE WHEN n = 1 THEN x ELSE 1 END)"), "expected nothing behind ELSE"),
         (numbers("AVG(CASE WHEN n = 1 THEN y ELSE 0 END)"), "rows without a value would count as 0"),

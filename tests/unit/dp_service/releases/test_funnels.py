@@ -89,58 +89,6 @@ def test_intervals_cover_how_many_reached_a_step(block: str, counts: tuple[int, 
     assert 0.93 < covered / (300 * 8) <= 1
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("confidence", [0.8, 0.95])
-def test_intervals_cover_which_part_came_on(confidence: float) -> None:
-    """From the step before and from the first one, of each step by itself, given that it is shown, of 300 releases."""
-    counts = (900, 300, 80, 5, 400, 90, 20, 2)
-    parameters, reached = resolution("gaussian").parameters, truth(counts)
-    true = [
-        [reached[place] / reached[place - (1 if back else place % 4)] for place in range(8)]
-        for back in (True, False)
-    ]
-    tried, covered = np.zeros((2, 8)), np.zeros((2, 8))
-    for seed in range(300):
-        view = shown(parameters, drawn(parameters, counts, seed), confidence=confidence)
-        for number, parts in enumerate(view.aggregates):
-            for place, part in enumerate(parts.answers):
-                if part is not None:
-                    tried[number, place] += 1
-                    covered[number, place] += part.lower <= true[number][place] <= part.upper
-    first = [0, 4]
-    assert (tried[:, first] == 0).all()
-    later = np.delete(np.arange(8), first)
-    assert (tried[:, later] >= 290).all()
-    rates = (covered / np.maximum(tried, 1))[:, later]
-    assert rates.min() >= confidence - 4 * np.sqrt(confidence * (1 - confidence) / 300)
-    # Above the smallest steps, whose part cannot be below 0.
-    assert rates[:, [0, 1, 3]].max() <= confidence + 0.09
-
-
-def test_parts_are_of_the_steps_before_whichever_are_shown() -> None:
-    """HAVING and LIMIT leave out steps and change no part; with Laplace noise there are none yet."""
-    whole, cut, filtered = (
-        resolution("gaussian", clauses, having=having)
-        for clauses, having in (
-            ("", ""),
-            ("ORDER BY n LIMIT 3", ""),
-            ("", "HAVING COUNT(DISTINCT member) < 100"),
-        )
-    )
-    output = drawn(whole.parameters, DATA[0], 3)
-    found = []
-    for asked in (whole, cut, filtered):
-        view = shown(asked.parameters, output, confidence=0.95)
-        elements = output.selection.indices[list(view.places)].tolist()
-        values = [[part and part.value for part in parts.answers] for parts in view.aggregates]
-        found.append(dict(zip(elements, zip(*values, strict=True), strict=True)))
-    assert len(found[1]) == 3
-    assert len(found[2]) < 8
-    for some in found[1:]:
-        assert all(found[0][each] == parts or None in parts for each, parts in some.items())
-    assert shown(resolution("laplace").parameters, output, confidence=0.95).aggregates == ()
-
-
 @pytest.mark.parametrize("block", BLOCKS)
 def test_counts_are_sums_of_those_of_the_deepest_steps(block: str) -> None:
     """Of the same draw, in the order of the steps; a funnel costs what one count costs."""

@@ -62,6 +62,13 @@ COMPARED = {
     "rest": f"COUNT(DISTINCT m) - {MET}",
     "mixed": f"SUM(amount) FILTER (WHERE n > 3) + {MET} - COUNT(DISTINCT m)",
 }
+# Of the sum over the elements that are shown.
+OF_ALL = "/ SUM(COUNT(DISTINCT m)) OVER ()"
+SHARES = {
+    "share": f"COUNT(DISTINCT m) {OF_ALL}",
+    "share of sum": "100.0 * SUM(amount) / SUM(SUM(amount)) OVER ()",
+    "of all": f"{MET} {OF_ALL}",
+}
 ENDS = {
     "all": "",
     "cut by a number": " ORDER BY 3 DESC LIMIT 4",
@@ -75,9 +82,11 @@ def met(count: int) -> int:
     return count * 2 // 3
 
 
-def truth(name: str, count: int, counts: list[int]) -> float | None:
+def truth(name: str, count: int, shown: list[int]) -> float | None:
     """Return a number of an element with so many members before noise; None: it would be divided by 0."""
     some = met(count)
+    if name in SHARES:
+        return {"share": count, "share of sum": 100 * count, "of all": some}[name] / sum(shown)
     if name in ("price", "rate", "members per row"):
         divided = {"price": 4 * some, "rate": 100 * some, "members per row": count / 2}[name]
         return divided / some if some else None
@@ -126,7 +135,7 @@ def misses(
         true = [counts[int(str(element[0])[1:])] for element in found.elements]
         for name, aggregate in zip(asked, found.shown.aggregates, strict=True):
             for count, answer in zip(true, aggregate.answers, strict=True):
-                if answer is not None and (number_of_it := truth(name, count, counts)) is not None:
+                if answer is not None and (number_of_it := truth(name, count, true)) is not None:
                     yield name, not answer.lower <= number_of_it <= answer.upper
 
 
@@ -146,6 +155,41 @@ def test_intervals_of_numbers_cover_them(
     assert set(asked) == set(tried)
     for name, number in tried.items():
         assert missed[name] <= number * level + 5 * math.sqrt(number * level * (1 - level)), name
+
+
+@pytest.mark.parametrize("releases", RELEASES)
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize(("data", "end"), [("many tiny", "cut"), *(("few large", each) for each in ENDS)])
+def test_intervals_of_shares_cover_them(data: str, end: str, known: bool, releases: int) -> None:
+    """Of the sum of the rows that are shown, whichever they are."""
+    tried, missed = Counter[str](), Counter[str]()
+    for name, misses_it in misses(SHARES, DATA[data], releases, known=known, end=ENDS[end]):
+        tried[name] += 1
+        missed[name] += misses_it
+    level = 1 - CONFIDENCE
+    assert tried
+    for name, number in tried.items():
+        # The elements of one release have the noise of their sum in common.
+        assert missed[name] <= number * level + 5 * math.sqrt(25 * number * level * (1 - level)), name
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("end", ENDS)
+def test_shares_are_of_the_rows_that_are_shown_and_change_no_release(end: str, known: bool) -> None:
+    """Whatever is computed of counts, their release, its price and its noise are those of the counts alone."""
+    policy = parse_policy(POLICY.format(domain=", domain: [n00, n01, n02, n03, n04, n05]" if known else ""))
+    counts, ids = DATA["few large"], set()
+    for beside in ("", f", {SHARES['share']}", ", COUNT(DISTINCT m) * 2 + 7 AS other"):
+        order = ENDS[end].replace("3 DESC", "2 DESC")
+        sql = f"SELECT item, COUNT(DISTINCT m){beside} FROM t GROUP BY item{order}"  # noqa: S608
+        resolution = resolve(parse_sql(sql, policy), policy, now=0)
+        plan = plan_for(resolution, "v", KEY, IssueContext(0, bytes(32)))
+        answer = release(plan, histogram_of(plan, resolution, counts), KEY, confidence=CONFIDENCE)
+        ids.add((answer.release_id, answer.cost.information, plan.query_id))
+        if "OVER" in beside:
+            (shares,) = answer.shown.aggregates
+            assert sum(each.value for each in shares.answers if each is not None) == 1
+    assert len(ids) == 1
 
 
 @pytest.mark.parametrize("counts", [[], [1], [4], [30], [0, 0], [40, 2, 1]])
