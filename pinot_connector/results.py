@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import repeat
@@ -12,6 +12,16 @@ from gris_api.common.v1 import cost_pb2
 from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.budgets import Charge, Cost, Level, Share, cost_of, narrowest, shares_of
+from pinot_connector.combining import (
+    Coefficient,
+    Combined,
+    Element,
+    Part,
+    combined,
+    part_of,
+    parts_of,
+    quotient,
+)
 from pinot_connector.engines.base import ExpectedColumn
 from pinot_connector.errors import IntegrityError
 from pinot_connector.json_values import to_json
@@ -117,6 +127,61 @@ class PrivateResult(ResultViews):
         Beside it there are no rows, and nothing was charged.
         """
         return self._explanation
+
+    def part(self, element: Element, number: str | None = None) -> Part:
+        """Returns a number of an element, to be combined with numbers of another answer of the same account.
+
+        Args:
+            element: the element: its value, or a tuple of its values where the answer has several columns.
+            number: the title of a sum or another number beside the count; None: the count.
+
+        Raises:
+            InvalidQuestion: the answer shows no such element or number.
+        """
+        return part_of(self, element, number)
+
+    def combine(
+        self,
+        coefficients: Mapping[Element | Part, Coefficient],
+        *,
+        number: str | None = None,
+        candidates: int = 1,
+    ) -> Combined:
+        """Returns the sum of numbers times their coefficients, with an interval. It is free.
+
+        Args:
+            coefficients: by element of this answer, or by `part` of another one.
+            number: the title of a sum or another number beside the count; None: the count.
+            candidates: among how many combinations this one was picked by its value.
+
+        Raises:
+            InvalidQuestion: the answer shows no such element or number, or a coefficient is no finite number from 10^-9
+                to 10^9.
+
+        Example:
+            >>> answer = client.top_k("feedback", "article_id", 3)
+            >>> first, second, _ = (row.element for row in answer.rows)
+            >>> answer.combine({first: 1, second: -1}).confidence
+            0.9
+        """
+        return combined(parts_of(self, coefficients, number), candidates)
+
+    def ratio(
+        self, above: Element | Part, below: Element | Part, *, number: str | None = None, candidates: int = 1
+    ) -> Combined:
+        """Returns one number divided by another one, with an interval; no value where the divisor may be 0. It is free.
+
+        Args:
+            above: an element of this answer, or a `part` of another one.
+            below: what it is divided by.
+            number: the title of a sum or another number beside the count; None: the count.
+            candidates: among how many quotients this one was picked by its value.
+
+        Raises:
+            InvalidQuestion: the answer shows no such element or number.
+        """
+        (divided, _), (divisor, _) = (parts_of(self, {each: 1}, number)[0] for each in (above, below))
+        return quotient(divided, divisor, candidates)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the result in terms of JSON: days as ISO 8601, exact numbers as "p/q"."""

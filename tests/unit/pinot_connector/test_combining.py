@@ -1,0 +1,169 @@
+"""Sums, differences and quotients of numbers of answers: coverage by enumerating all noise, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import cache
+from itertools import product
+
+import pytest
+from gris_api.dp.v1 import question_pb2
+
+from pinot_connector import PrivateClient
+from pinot_connector.combining import Coefficient, Part, combined, quotient
+from pinot_connector.embedded import EmbeddedServices
+from pinot_connector.errors import InvalidQuestion
+from tests.support.clients import own_client
+from tests.support.paths import EXAMPLES
+
+DATA = EXAMPLES / "online_retail" / "purchases.parquet"
+POLICY = """
+epsilon_per: 1
+count_noise: gaussian
+delta: 1e-10
+tables:
+  t:
+    member: member_id
+    contributions: {bound: in_query, typical: 4, units: 20, min_count: 1}
+    measures: {distinct_members: true}
+    columns:
+      member_id: {type: string}
+      country: {type: string, group_by: true, domain: [France, Germany, Italy, Spain]}
+      stock_code: {type: string, group_by: true}
+"""
+BY_COUNTRY = "SELECT country, COUNT(DISTINCT member_id) FROM t GROUP BY country"
+TOP = "SELECT stock_code, COUNT(DISTINCT member_id) FROM t GROUP BY stock_code ORDER BY 2 DESC LIMIT 3"
+VARIANCE = 2
+ALPHA = Fraction(1, 10)
+
+
+@cache
+def masses() -> dict[int, float]:
+    """Return the law of one draw."""
+    weights = {z: math.exp(-z * z / (2 * VARIANCE)) for z in range(-9, 10)}
+    return {z: weight / sum(weights.values()) for z, weight in weights.items()}
+
+
+def part(value: int, name: str, *, selected: bool = False) -> Part:
+    """Return a number of an answer; of a selected one the law is not known."""
+    width = next(w for w in range(9) if sum(p for z, p in masses().items() if abs(z) > w) <= ALPHA)
+    interval = Fraction(value - width), Fraction(value + width)
+    return Part((name,), Fraction(value), interval, ALPHA, None if selected else Fraction(VARIANCE))
+
+
+@pytest.mark.parametrize("weights", [(1, 1), (1, -1), (Fraction(-3, 2), 2), (0.5, Fraction(1, 3))])
+@pytest.mark.parametrize("selected", [False, True])
+def test_a_combination_covers_as_often_as_it_says(
+    weights: tuple[Coefficient, Coefficient], selected: bool
+) -> None:
+    """By the law of its noise, or in the box of its numbers' intervals."""
+    truth = sum(Fraction(str(weight)) * n for weight, n in zip(weights, (40, 15), strict=True))
+    covered, confidence = 0.0, 1.0
+    for one, other in product(masses(), repeat=2):
+        parts = (part(40 + one, "one", selected=selected), part(15 + other, "other"))
+        found = combined(list(zip(parts, weights, strict=True)), 1)
+        assert found.interval is not None
+        confidence = found.confidence
+        covered += masses()[one] * masses()[other] * (found.interval[0] <= truth <= found.interval[1])
+    assert confidence == pytest.approx(0.8 if selected else 0.9)
+    assert covered >= confidence
+
+
+@pytest.mark.parametrize("truth", [(3, 10), (40, 20), (0, 15)])
+def test_a_quotient_covers_as_often_as_it_says(truth: tuple[int, int]) -> None:
+    """Where the divisor's interval holds 0, it has no value."""
+    covered = answered = 0.0
+    for one, other in product(masses(), repeat=2):
+        found = quotient(part(truth[0] + one, "one"), part(truth[1] + other, "other"), 1)
+        chance = masses()[one] * masses()[other]
+        if found.interval is not None:
+            answered += chance
+            covered += chance * (found.interval[0] <= Fraction(*truth) <= found.interval[1])
+    assert answered > 0.99
+    assert covered >= answered - float(ALPHA)
+
+
+def test_the_same_noise_in_two_answers_cancels() -> None:
+    """It is one draw of one release."""
+    found = combined([(part(40, "one"), 1), (part(40, "one"), -1)], 1)
+    assert found.interval == (Fraction(0), Fraction(0))
+
+
+def test_a_divisor_that_may_be_0_leaves_no_value() -> None:
+    """And the statement says why."""
+    found = quotient(part(40, "one"), part(2, "other"), 1)
+    assert (found.value, found.interval) == (None, None)
+    assert "holds 0" in found.statement
+
+
+def test_candidates_make_intervals_wider() -> None:
+    """Of counts, at the same confidence; of intervals that are as they are, at a lower one."""
+    pair = (part(40, "one"), part(15, "other"))
+    one, many = (combined([(pair[0], 1), (pair[1], -1)], candidates) for candidates in (1, 50))
+    assert one.interval is not None
+    assert many.interval is not None
+    assert one.confidence == many.confidence
+    assert many.interval[0] < one.interval[0]
+    assert quotient(part(40, "one", selected=True), pair[1], 3).confidence == pytest.approx(0.4)
+    with pytest.raises(InvalidQuestion, match="higher confidence"):
+        quotient(part(40, "one", selected=True), pair[1], 50)
+
+
+@pytest.mark.parametrize("coefficient", [math.nan, math.inf, 1e10, 1e-10, "1", True, None])
+def test_coefficients_are_finite_numbers(coefficient: Coefficient) -> None:
+    """Neither huge nor tiny, and no text."""
+    with pytest.raises(InvalidQuestion, match="coefficients"):
+        combined([(part(40, "one"), coefficient)], 1)
+
+
+@pytest.mark.parametrize("candidates", [0, -1, 1.5, True])
+def test_candidates_are_a_whole_number(candidates: int) -> None:
+    """From 1 on."""
+    with pytest.raises(InvalidQuestion, match="candidates"):
+        quotient(part(40, "one"), part(15, "other"), candidates)
+
+
+@pytest.fixture
+def client(services: EmbeddedServices) -> Iterator[PrivateClient]:
+    """A client with an account of its own."""
+    with own_client(services, {"t": DATA}) as client:
+        yield client
+
+
+def test_answers_combine_their_own_elements_and_those_of_others(client: PrivateClient) -> None:
+    """Elements are named by their values."""
+    answer = client.histogram("t", "country")
+    counts = {row.element[0]: Fraction(row.noisy_count or 0) for row in answer.rows}
+    found = answer.combine({"France": 1, ("Germany",): -2.5})
+    assert found.value == counts["France"] - Fraction(5, 2) * counts["Germany"]
+    assert found.confidence == pytest.approx(answer.confidence)
+    again = client.ask(question_pb2.Question(sql=BY_COUNTRY), confidence=0.8)
+    assert answer.combine({"France": 1, again.part("France"): -1}).interval == (Fraction(0), Fraction(0))
+    ratio = answer.ratio("France", "Germany")
+    assert ratio.interval is not None
+    assert ratio.value == counts["France"] / counts["Germany"]
+    assert ratio.interval[0] < ratio.value < ratio.interval[1]
+
+
+def test_a_list_over_an_unknown_domain_adds_up_the_errors_of_its_intervals(client: PrivateClient) -> None:
+    """Its threshold selected each count. Asked again with more confidence, which is free, the box holds with 95 %."""
+    answer = client.sql(TOP)
+    first, second, _ = (row.element for row in answer.rows)
+    assert answer.ratio(first, second).confidence == pytest.approx(0.9)
+    finer = client.ask(question_pb2.Question(sql=TOP), confidence=0.975)
+    assert finer.charged.information == 0
+    assert finer.ratio(first, second).confidence == pytest.approx(0.95)
+
+
+@pytest.mark.parametrize("element", ["Atlantis", ("France", "Germany"), 7])
+def test_an_element_that_is_not_shown_is_refused(client: PrivateClient, element: str) -> None:
+    """As is a number that the answer does not have, and a combination of nothing."""
+    answer = client.histogram("t", "country")
+    with pytest.raises(InvalidQuestion, match="element"):
+        answer.combine({element: 1})
+    with pytest.raises(InvalidQuestion, match="number"):
+        answer.combine({"France": 1}, number="amount")
+    with pytest.raises(InvalidQuestion, match="coefficients"):
+        answer.combine({})
