@@ -221,7 +221,7 @@ def test_numbers_of_the_rows_that_meet_a_condition_are_of_one_release(client: Pr
     assert set(shown(result)) == set("abcdef")
     part = client.histogram("t", "text", numbers=[*numbers, "100 * members where text IN ('a', 'b') / count"])
     assert part.release_id == result.release_id
-    assert part.parameters.aggregates[3].title == "members_where_1_per_count_times_100"
+    assert part.parameters.aggregates[3].title == "100_times_members_where_1_per_count"
     for count, values in shown(part).values():
         assert values[0] is not None
         assert values[3] is not None
