@@ -189,7 +189,6 @@ async def test_the_release_of_another_question_is_refused(dp: Any) -> None:
         (lambda request: request.chunk.elements.noisy_counts.__setitem__(0, -(10**6)), "chunk.elements"),
         (lambda request: request.chunk.elements.sums.add(values=[1]), "chunk.elements.sums"),
         (lambda request: request.chunk.elements.cells.add(cells=[1]), "chunk.elements.cells"),
-        (lambda request: request.chunk.elements.total_positions.append(0), "chunk.elements.total_positions"),
         (lambda request: request.header.kept.elements.SetInParent(), "header.kept.elements"),
         (lambda request: setattr(request.header.kept, "element_count", 10**9), "header.kept.element_count"),
         (lambda request: setattr(request.header.kept, "element_count", -1), "header.kept.element_count"),
