@@ -35,7 +35,7 @@ tables:
       page: {type: string, group_by: true, filter: [in, not_in], nulls: keep, null_value: nowhere}
       region: {type: string, group_by: true, domain: [c, a, b], delta: 1}
       score: {type: int64, group_by: true, filter: [range], domain: [3, -1, 2]}
-      paid: {type: bool, filter: [in], null_value: true}
+      paid: {type: bool, filter: [in], nulls: keep, null_value: true}
       since: {type: date, group_by: true, delta: 1, domain: [2020-01-02, 2020-01-01]}
   clicks:
     member: user
