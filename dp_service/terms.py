@@ -38,15 +38,31 @@ class CountNoise(StrEnum):
 
 
 class BoundedBy(StrEnum):
-    """Why a member counts in at most Delta elements, by its name in a policy.
+    """Why a member adds no more than Delta elements would, by its name in a policy.
 
-    IN_QUERY: the query itself counts no more of them. PREPARED: the table is a copy that `gris bound` made. ASSUMED:
+    IN_QUERY: the query itself sees to it (`Bounding`). PREPARED: the table is a copy that `gris bound` made. ASSUMED:
     the policy's author promises it; nothing checks it, and if it is false the guarantee is.
     """
 
     IN_QUERY = "in_query"
     PREPARED = "prepared"
     ASSUMED = "assumed"
+
+
+GRID = 100
+"""Where members are weighted, counts are multiples of 1 / GRID."""
+
+
+class Bounding(StrEnum):
+    """What a query does so that a member adds no more than Delta elements would.
+
+    NOTHING: no member has more, or something else sees to it. WEIGHTS: a member counts with less than 1 in each of many
+    elements. FIRST: it counts in its first Delta elements by a hash.
+    """
+
+    NOTHING = "nothing"
+    WEIGHTS = "weights"
+    FIRST = "first"
 
 
 class Consistency(StrEnum):

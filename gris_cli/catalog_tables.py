@@ -148,7 +148,7 @@ def _format_buckets(time: TimeEntry) -> str:
     if not time.buckets:
         return ""
     most = time.member_buckets
-    bound = "" if most is None else f" (a member counts in at most {most} of them)"
+    bound = "" if most is None else f" (a member of more than {most} counts with less than 1 in each)"
     return f"; in buckets of a {', '.join(time.buckets)}{bound}"
 
 

@@ -69,7 +69,7 @@ class TimeEntry:
     """The column that time ranges restrict, and the zone in which days begin.
 
     `refresh` None: rows count as they arrive. `closed_before` is the first value that no question sees now. `buckets`
-    are those into which questions may divide it; `member_buckets` is in how many of them a member counts at most in
+    are those into which questions may divide it; `member_buckets` is in how many of them a member counts in full in
     questions by them alone, None: as in other elements, or in all where contributions are not bounded. `parts` are
     what questions may group by of its times, such as `EXTRACT(HOUR FROM viewed_at)`.
     """
@@ -142,7 +142,7 @@ class ColumnEntry:
 class CatalogNames:
     """The first of two looks: it takes `units` of the information units, and names at most `max_names` elements.
 
-    A member counts in at most `typical` elements in it, in each period.
+    A member counts in full in at most `typical` elements in it, in each period.
     """
 
     typical: int
@@ -154,10 +154,10 @@ class CatalogNames:
 class CatalogContributions:
     """How the contributions of a table's members are bounded, whatever is asked.
 
-    A member counts in at most `typical` elements in each of so many `periods`, None: the question's range decides how
-    many. A question costs `units` information units, and one that says how exact it has to be `least_units` to
-    `most_units`. `min_count` is the smallest count that is considered over an unknown domain. `names` is the first of
-    two looks, None if there is one. `may_shift`: questions by small known domains can be answered relative to their
+    A member counts in full in at most `typical` elements in each of so many `periods`, None: the question's range
+    decides how many. A question costs `units` information units, and one that says how exact it has to be `least_units`
+    to `most_units`. `min_count` is the smallest count that is considered over an unknown domain. `names` is the first
+    of two looks, None if there is one. `may_shift`: questions by small known domains can be answered relative to their
     total.
     """
 

@@ -26,7 +26,7 @@ from pinot_connector.parameters import IntervalKind
 from pinot_connector.shown_values import DayValue, ShownScalar
 
 if TYPE_CHECKING:
-    from pinot_connector.results import PrivateResult, Row
+    from pinot_connector.results import PrivateResult
 
 Element: TypeAlias = ShownScalar | tuple[ShownScalar, ...]
 Coefficient: TypeAlias = int | float | Fraction
@@ -57,8 +57,9 @@ class Combined:
 class Part:
     """A number of one element of an answer.
 
-    `draw` names its noise, which is the same wherever the same release is shown. `variance` is that of the noise where
-    it is known and nothing selected it; None elsewhere. `alpha` is the probability with which `interval` may miss.
+    `draw` names its noise, which is the same wherever the same release is shown. `variance` is that of the noise, in
+    multiples of `step`, where it is known and nothing selected it; None elsewhere. `alpha` is the probability with
+    which `interval` may miss.
     """
 
     draw: tuple[object, ...]
@@ -66,12 +67,13 @@ class Part:
     interval: _Ends
     alpha: Fraction
     variance: Fraction | None
+    step: Fraction = Fraction(1)
 
     def at(self, alpha: Fraction) -> _Ends:
         """Returns its interval at another alpha, where the law of its noise is known."""
         if self.variance is None:
             return self.interval
-        width = _width([(Fraction(1), self.variance)], alpha)
+        width = _width([(self.step, self.variance)], alpha)
         # An end that is a bound of what a count can be stays one.
         lower, upper = self.value - width, self.value + width
         return (max(lower, Fraction(0)), max(upper, Fraction(0)))
@@ -79,7 +81,8 @@ class Part:
 
 def part_of(answer: PrivateResult, element: Element, number: str | None = None) -> Part:
     """Returns a number of an element; see `PrivateResult.part`."""
-    row = _row(answer, element)
+    place = _place(answer, element)
+    row = answer.rows[place]
     alpha = 1 - Fraction(str(answer.confidence))
     draw = (answer.release_id, row.element, number)
     if number is not None:
@@ -94,15 +97,19 @@ def part_of(answer: PrivateResult, element: Element, number: str | None = None) 
         return Part(draw, value.value, value.interval, alpha, None)
     if row.noisy_count is None or row.interval is None:
         raise InvalidQuestion("element", "expected an answer with counts")
-    denominator = answer.parameters.denominator
-    count = Fraction(round(row.noisy_count * denominator), denominator)
+    # As it was released, before it is rounded to be shown.
+    _, elements = answer._messages
+    step = Fraction(1, elements.noisy_denominator or 1)
+    count = (elements.noisy_numerators or elements.noisy_counts)[place] * step
     lower, upper = row.interval
-    return Part(draw, count, (Fraction(lower), Fraction(upper)), alpha, _variance(answer))
+    variance = _variance(answer)
+    in_steps = None if variance is None else variance / step**2
+    return Part(draw, count, (Fraction(lower), Fraction(upper)), alpha, in_steps, step)
 
 
-def _row(answer: PrivateResult, element: Element) -> Row:
+def _place(answer: PrivateResult, element: Element) -> int:
     wanted = element if isinstance(element, tuple) else (element,)
-    found = [row for row in answer.rows if row.element == wanted]
+    found = [place for place, row in enumerate(answer.rows) if row.element == wanted]
     if len(found) != 1:
         raise InvalidQuestion("element", f"expected an element that the answer shows, got {element!r}")
     return found[0]
@@ -131,7 +138,7 @@ def combined(parts: Sequence[tuple[Part, Coefficient]], candidates: int) -> Comb
         if part.variance is None:
             return _in_box([part for part, _ in weighted], candidates, lambda box: _sum(weighted, box), value)
         before, _ = noise.get(part.draw, (Fraction(0), part.variance))
-        noise[part.draw] = (before + weight, part.variance)
+        noise[part.draw] = (before + weight * part.step, part.variance)
     width = _width(list(noise.values()), alpha)
     said = f"The interval is that of the noise of all numbers together, {_BEFOREHAND}."
     return Combined(value, (value - width, value + width), _confidence(alpha * candidates), said)

@@ -71,28 +71,31 @@ class BoundedBy(Enum):
 class Contributions:
     """How the contributions of members are bounded: a member counts in at most `typical` elements in each of `periods`.
 
-    Counts and intervals are of bounded contributions. Of two looks, `typical` is that of the second, within its
-    elements.
+    Where `grid` is above 1, a member with more elements counts with less than 1 in each, and counts are multiples of
+    1 / `grid`, shown rounded to whole numbers. Counts and intervals are of bounded contributions. Of two looks,
+    `typical` is that of the second, within its elements.
     """
 
     bounded_by: BoundedBy
     typical: int
     periods: int
+    grid: int = 1
 
 
 @dataclass(frozen=True)
 class NamesLook:
     """The first of two looks, which names the elements that the second one counts.
 
-    A member counts in at most `typical` elements in it, in each period. It takes `units` of the information units, and
-    names at most `max_names` elements: those above `threshold` in it, of which each counts at least `min_count`.
+    A member counts in full in at most `typical` elements in it, in each period. It takes `units` of the information
+    units, and names at most `max_names` elements: those above `threshold` in it, of which each counts at least
+    `min_count`.
     """
 
     typical: int
     units: Fraction
     max_names: int
     min_count: int
-    threshold: int
+    threshold: Fraction
     noise_variance: Fraction
 
 
@@ -118,7 +121,7 @@ class OneLook:
     """
 
     min_count: int | None = None
-    threshold: int | None = None
+    threshold: Fraction | None = None
 
 
 @dataclass(frozen=True)
@@ -241,8 +244,13 @@ class Parameters:
 
     @property
     def denominator(self) -> int:
-        """Counts are multiples of 1 / this."""
+        """Counts as they are shown are multiples of 1 / this."""
         return 1 if self.shift is None else self.shift.denominator
+
+    @property
+    def grid(self) -> int:
+        """Counts are multiples of 1 / this, and shown rounded to whole numbers."""
+        return 1 if self.bounded is None else self.bounded.contributions.grid
 
     @property
     def aggregates(self) -> tuple[ShownNumber, ...]:

@@ -384,13 +384,15 @@ def _elements_of(
 
 
 def _counts_of(message: dp_pb2.ShownElements, parameters: Parameters) -> Sequence[int | float]:
-    """Returns noisy counts: where they are multiples of a fraction, the nearest floats.
+    """Returns noisy counts: on a grid rounded to whole numbers, as multiples of another fraction the nearest floats.
 
     These are exact where the denominator is a power of two, as no count that is real needs 53 bits.
     """
     denominator = message.noisy_denominator or 1
-    if denominator not in (1, parameters.denominator):
+    if denominator not in (1, parameters.denominator, parameters.grid):
         raise IntegrityError("dp_service sent noisy counts of another denominator than it says")
+    if denominator == parameters.grid > 1:
+        return [(2 * each + denominator) // (2 * denominator) for each in message.noisy_numerators]
     return [each / denominator for each in message.noisy_numerators] or message.noisy_counts
 
 

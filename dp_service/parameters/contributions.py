@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dp_service.terms import BoundedBy
+from dp_service.terms import GRID, BoundedBy, Bounding
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,7 @@ class BoundedContributions:
         names: The first of two looks; `typical` is then that of the second, within the names. None: there is one look.
         shifted: Whether counts of a known domain are released relative to their total.
         values_of: The column whose distinct values are counted; empty: members or rows are.
+        bounding: What the query does to bound members.
     """
 
     bounded_by: BoundedBy
@@ -54,6 +55,12 @@ class BoundedContributions:
     names: NamesLook | None = None
     shifted: bool = False
     values_of: str = ""
+    bounding: Bounding = Bounding.NOTHING
+
+    @property
+    def grid(self) -> int:
+        """What divides counts before they are shown."""
+        return GRID if self.bounding is Bounding.WEIGHTS else 1
 
     def specified(self) -> list[tuple[str, object]]:
         """Return the names and values that enter the release specification, in their order."""
@@ -68,4 +75,5 @@ class BoundedContributions:
             *(() if self.names is None else self.names.specified()),
             *([("shifted", True)] if self.shifted else []),
             *([("values_of", self.values_of)] if self.values_of else []),
+            ("bounding", self.bounding.name),
         ]

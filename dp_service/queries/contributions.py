@@ -29,7 +29,7 @@ from dp_service.queries.policy_types import MAXIMUM_NAMES
 from dp_service.queries.table_contributions import ONE_PERIOD, Contributions, Names
 from dp_service.queries.tables import Table
 from dp_service.queries.times import Refresh, TimeColumn, TimeUnit
-from dp_service.terms import BoundedBy, ColumnType, Element
+from dp_service.terms import BoundedBy, Bounding, ColumnType, Element
 
 MAXIMUM_ROWS = 100_000_000
 """The most rows of an answer over an unknown domain: what Pinot groups at most. Nobody's memory holds as many."""
@@ -93,6 +93,10 @@ def bounded_contributions(
     typical = min(bound, within if names is None else names.most_names)
     of_events = query.measure is not Measure.DISTINCT_MEMBERS
     values_of = query.measure.column.name if isinstance(query.measure, QueryDistinct) else ""
+    of_counts = not query.values and query.quantiles is None and not values_of
+    bounding, of_members = Bounding.NOTHING, any(each.is_of_member for each in query.dimensions)
+    if in_query and (domain is None or bound < within):
+        bounding = Bounding.WEIGHTS if of_counts and not of_members else Bounding.FIRST
     return BoundedContributions(
         bounded_by=stated.bounded_by,
         typical=typical,
@@ -100,16 +104,17 @@ def bounded_contributions(
         of_events=of_events,
         units=stated.units,
         min_count=stated.min_count if domain is None else None,
-        salt=table_salt(table.name, ONE_PERIOD).hex() if in_query else "",
+        salt=table_salt(table.name, ONE_PERIOD).hex() if bounding is Bounding.FIRST else "",
         names=names,
         # Sums have counts of their own, with their own noise.
         shifted=stated.shift
-        and not query.values
-        and not values_of
-        and not any(each.is_of_member for each in query.dimensions)
+        and of_counts
+        and not of_members
         and domain is not None
-        and relative_counts.helps(len(domain), typical, tau=tau, of_events=of_events),
+        and bounding is Bounding.NOTHING
+        and relative_counts.helps(len(domain), tau=tau),
         values_of=values_of,
+        bounding=bounding,
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
+from dp_service.bounding.weights import MAX_SQUARED_DISTANCE
 from dp_service.noise.discrete_gaussian import MAX_VARIANCE
 from dp_service.noise.gaussian_price import rho_of_units, variance_for
 from dp_service.queries.answer_columns import FIRST_COUNT_COLUMN
@@ -17,10 +18,18 @@ from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.policy_faults import Fault
 from dp_service.queries.table_contributions import ONE_PERIOD, Contributions
 from dp_service.queries.tables import Policy, Table, TauIs
-from dp_service.terms import BoundedBy, CountNoise
+from dp_service.terms import GRID, BoundedBy, CountNoise
 from gris_serving.yaml_texts import KeyPath
 
-RESERVED_COLUMNS = ("gris_member", "gris_rank", "gris_value", "gris_place", FIRST_COUNT_COLUMN)
+RESERVED_COLUMNS = (
+    "gris_member",
+    "gris_rank",
+    "gris_value",
+    "gris_place",
+    "gris_square",
+    "gris_weighted",
+    FIRST_COUNT_COLUMN,
+)
 """The names that a query which bounds members gives to columns of its own."""
 
 RESERVED_PREFIXES = ("gris_total_", "gris_sum_", "gris_used_", "gris_own_count_")
@@ -160,8 +169,11 @@ def _of_noise(policy: Policy, table: Table, block: Contributions) -> _Found:
         yield "most_units", f"expected at least {block.units}, the units of every other question"
     rho = rho_of_units(policy.currency.epsilon_per, block.allowed_units[0])
     for key, bound, part in _looks(block):
-        if any(variance > MAX_VARIANCE for variance in _variances(table, block, bound, part * rho)):
+        distances = list(_squared_distances(table, block, bound))
+        if any(variance_for(distance, part * rho) > MAX_VARIANCE for distance in distances):
             yield key, "expected less, or a smaller tau or more units: the noise is too large to be drawn"
+        elif any(distance >= MAX_SQUARED_DISTANCE for distance in distances):
+            yield key, "expected less, or a smaller tau: queries could not compute members' weights exactly"
 
 
 def _looks(block: Contributions) -> Iterator[tuple[str, int, Fraction]]:
@@ -175,14 +187,15 @@ def _looks(block: Contributions) -> Iterator[tuple[str, int, Fraction]]:
         yield "names.typical", names.typical, names.share
 
 
-def _variances(table: Table, block: Contributions, bound: int, rho: Fraction) -> Iterator[Fraction]:
-    """Yield the variance of each measure's noise."""
+def _squared_distances(table: Table, block: Contributions, bound: int) -> Iterator[int]:
+    """Yield by how much a member moves the counts of each measure, in square and on the grid if there is one."""
     periods = block.periods if isinstance(block.periods, int) else 1
+    grid = GRID if block.bounded_by is BoundedBy.IN_QUERY else 1
     if table.measures.distinct_members:
-        yield variance_for(periods * bound, rho)
+        yield periods * bound * grid**2
     for offered in table.measures.offered:
         if offered.measure is not Measure.DISTINCT_MEMBERS:
-            yield variance_for(periods**2 * offered.tau**2 * bound, rho)
+            yield periods**2 * offered.tau**2 * bound * grid**2
 
 
 def _check_rest(table: Table, fault: Fault) -> None:

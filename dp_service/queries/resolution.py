@@ -64,7 +64,7 @@ from dp_service.queries.sums import (
 from dp_service.queries.tables import Policy, Table
 from dp_service.queries.times import TimeColumn
 from dp_service.queries.usual_range import with_usual_range
-from dp_service.terms import ColumnType, CountNoise, Element, MechanismName, Scalar
+from dp_service.terms import Bounding, ColumnType, CountNoise, Element, MechanismName, Scalar
 from dp_service.values.cells import Grid
 
 NAMES_TO_COME: tuple[Element, ...] = ()
@@ -229,9 +229,10 @@ def _bounded(parameters: ReleaseParameters, query: CanonicalQuery, table: Table)
     bounded = bounded_contributions(table.contributions, table, query, parameters.domain, tau=parameters.tau)
     reach = bounded.periods * bounded.typical
     domain = parameters.domain
+    most: int | None = reach if domain is None else min(reach, most_elements(query, domain))
     return replace(
         parameters,
-        delta_l0=reach if domain is None else min(reach, most_elements(query, domain)),
+        delta_l0=None if bounded.bounding is Bounding.WEIGHTS else most,
         contributions=bounded,
     )
 

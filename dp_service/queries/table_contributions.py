@@ -96,8 +96,8 @@ class Contributions(Stated):
     """In how many elements a member counts, and what a release of such counts costs.
 
     Attributes:
-        bounded_by: Why a member counts in no more elements.
-        typical: In how many elements a member counts at most: of a question, or of a period of a prepared copy.
+        bounded_by: Why a member adds no more.
+        typical: In how many elements a member counts in full: of a question, or of a period of a prepared copy.
         units: How many information units a question costs.
         least_units: How many a question costs at least that says how exact it has to be; None: `units`.
         most_units: How many such a question costs at most; None: `units`.

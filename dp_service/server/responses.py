@@ -10,6 +10,7 @@ from gris_api.dp.v1 import dp_pb2
 
 from dp_service.mechanisms.parameters import Cost
 from dp_service.releases.keys import NoiseKey
+from dp_service.releases.kinds import kind_of
 from dp_service.releases.kinds.grids import in_text
 from dp_service.releases.kinds.views import (
     Counts,
@@ -122,6 +123,8 @@ class ReleaseMessages:
     def _shown(
         self, view: ReleaseView, counts: Counts | None, bottom: int | None, bill: dp_pb2.Bill
     ) -> dp_pb2.Shown:
+        if bottom is not None:
+            bottom //= kind_of(self.plan.parameters).denominator
         return dp_pb2.Shown(
             element_count=view.count,
             ended_in_bottom=view.ended_in_bottom,

@@ -72,14 +72,16 @@ def _format_contributions(stated: Contributions | None) -> str:
     periods = f" in each {stated.periods}" if isinstance(stated.periods, Refresh) else ""
     if isinstance(stated.periods, int) and stated.periods > 1:
         periods = f" in each of {stated.periods} periods"
-    how = {
-        BoundedBy.IN_QUERY: "by the query",
-        BoundedBy.PREPARED: f"as a copy that was prepared by {', '.join(stated.elements)}",
-        BoundedBy.ASSUMED: "which is assumed",
+    most = formats.counted(stated.typical, "element")
+    limited = f"a member counts in at most {most}{periods}"
+    bound = {
+        BoundedBy.IN_QUERY: f"a member with more than {most} counts with less than 1 in each",
+        BoundedBy.PREPARED: f"{limited}, as a copy that was prepared by {', '.join(stated.elements)}",
+        BoundedBy.ASSUMED: f"{limited}, which is assumed",
     }[stated.bounded_by]
     return (
-        f"a member counts in at most {formats.counted(stated.typical, 'element')}{periods}, {how}; a question costs "
-        f"{stated.units} information; elements count from {stated.min_count} on{_format_names(stated.names)}"
+        f"{bound}; a question costs {stated.units} information; elements count from "
+        f"{stated.min_count} on{_format_names(stated.names)}"
         f"{'; counts of small known domains are released relative to their total' if stated.shift else ''}"
         f"{_format_expected(stated)}"
     )

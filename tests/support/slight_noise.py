@@ -51,7 +51,12 @@ def require_near(
 
 
 def require_list(
-    found: list[tuple[str, float | None]], true: Mapping[str, int], bottom: int, k: int | None = None
+    found: list[tuple[str, float | None]],
+    true: Mapping[str, int],
+    bottom: int,
+    k: int | None = None,
+    *,
+    is_rounded: bool = False,
 ) -> None:
     """Assert that a list has the largest elements above a threshold, as far as such noise leaves them, in its order.
 
@@ -60,12 +65,14 @@ def require_list(
         true: The counts of all elements.
         bottom: The threshold, which noisy counts exceed.
         k: How many are shown at most; None: all.
+        is_rounded: Whether order and threshold were decided before counts were rounded.
     """
     counts = [count for _, count in found if count is not None]
     assert len(counts) == len(found)
-    assert found == sorted(found, key=lambda each: (-(each[1] or 0), each[0].encode()))
+    tied = (lambda name: b"") if is_rounded else str.encode
+    assert found == sorted(found, key=lambda each: (-(each[1] or 0), tied(each[0])))
     require_near(dict(found), {name: true[name] for name, _ in found})
-    assert all(count > bottom for count in counts)
+    assert all(count + is_rounded > bottom for count in counts)
     assert len(found) == len(dict(found))
     assert k is None or len(found) <= k
     # Who is not shown is below the threshold, or below the last one of a full list.

@@ -1,7 +1,7 @@
-"""Counts of bounded contributions: each member counts in at most Delta elements, so one release shows them all.
+"""Counts of bounded contributions: each member adds no more than Delta elements would, so one release shows them all.
 
 Neighbours are member-level data sets with and without one member. What is released is computed from histograms in
-which every member was bounded **before** anything was counted: by `dp_service.bounding.order`, or by any other rule
+which every member was bounded **before** anything was counted: by `dp_service.bounding.weights`, or by any other rule
 that looks at the member's own rows alone. The mechanisms cannot see whether that was done. If it was not, they
 promise nothing.
 

@@ -16,6 +16,8 @@ both neighbours are treated as above, and hiding what is at or below T is post-p
 only are all hidden with probability at least 1 - delta (`threshold`); given that, the two laws are as far apart as over
 a known domain. So it is delta-approximate rho-zCDP, and delta-approximate sqrt(2 rho)-GDP. How many elements there are,
 or how many are asked for, has no part in it: the price does not depend on k.
+
+All counts, T and the noise are in units of the bound's grid; m is in counts.
 """
 
 from __future__ import annotations
@@ -71,7 +73,7 @@ class BoundGauss:
     """
 
     name: ClassVar[MechanismName] = MechanismName.BOUND_GAUSS
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     currency: Currency
     units: Fraction
@@ -127,7 +129,7 @@ class BoundGauss:
         threshold = self.threshold
         if self.min_count is None or threshold is None:
             return np.ones(counts.size, dtype=np.bool_)
-        return (noisy > threshold) & (counts >= self.min_count)
+        return (noisy > threshold) & (counts >= self.min_count * self.bound.grid)
 
 
 def require_drawable_variance(variance: Fraction) -> None:

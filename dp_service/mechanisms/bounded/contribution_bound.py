@@ -1,25 +1,25 @@
 """What one member can change once its contributions are bounded.
 
-In each of P periods a member counts in at most Delta elements, in each by at most tau. Over all periods:
+In each of P periods a member adds, in squared l2 norm, at most what Delta elements add in each of which it counts tau
+times. Over all periods:
 
-* COUNT(DISTINCT member): a member counts once in an element, in whichever periods it holds it. It changes at most
-  P Delta counts by 1: the squared l2 distance is at most P Delta.
-* COUNT(*) of events: with s_i the number of periods in which a member counts in element i, it changes count i by at
-  most s_i tau, where s_i <= P and the sum of all s_i is at most P Delta. The sum of (s_i tau)^2 is largest where
-  Delta elements have s_i = P: the squared distance is at most P^2 tau^2 Delta.
+* COUNT(DISTINCT member): a member counts once in an element, in whichever periods it holds it. Its contribution to an
+  element is at most the largest of those of its periods, so the squared l2 distance is at most P Delta.
+* COUNT(*) of events: its contribution to an element is the sum of those of its periods. The norms of P periods add up
+  to at most P tau sqrt(Delta), so the squared distance is at most P^2 tau^2 Delta.
 * Distinct values of a column, of each member at most tau in an element (`queries.render.distinct`): a value counts once
   in an element, also where several members have it, so with a member the union has at most its own values more, and
   never less. That is at most what so many events would change, and they are counted as events.
+
+Where members are weighted (`dp_service.bounding.weights`), counts are on a grid: all of this times the grid.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from fractions import Fraction
-from typing import NamedTuple
 
+from dp_service.bounding.weights import least_kept
 from dp_service.mechanisms.parameters import require_positive_integer
 
 
@@ -30,16 +30,11 @@ class Counted(StrEnum):
     EVENTS = "events"
 
 
-class Newcomers(NamedTuple):
-    """Elements that one member alone may bring: how large it can make a count, and at most how many such there are."""
-
-    largest_change: int
-    at_most: Fraction
-
-
 @dataclass(frozen=True)
 class ContributionBound:
-    """In each of `periods` periods a member counts in at most `typical` elements, in each by at most `tau`.
+    """In each of `periods` periods a member adds at most what `typical` elements of `tau` add, times `grid`.
+
+    `grid` is 1 where members count in at most `typical` elements, and counts are whole.
 
     Raises:
         ValueError: A field is no positive integer, or `tau` is not 1 where distinct members are counted; the message
@@ -50,17 +45,19 @@ class ContributionBound:
     tau: int = 1
     periods: int = 1
     counted: Counted = Counted.MEMBERS
+    grid: int = 1
 
     def __post_init__(self) -> None:
         require_positive_integer("typical", self.typical)
         require_positive_integer("tau", self.tau)
         require_positive_integer("periods", self.periods)
+        require_positive_integer("grid", self.grid)
         if self.counted is Counted.MEMBERS and self.tau != 1:
             raise ValueError(f"tau must be 1 where distinct members are counted, got {self.tau}")
 
     @property
     def squared_distance(self) -> int:
-        """The largest squared l2 distance between the histograms of neighbours.
+        """D, the largest squared l2 distance between the histograms of neighbours.
 
         >>> ContributionBound(32).squared_distance
         32
@@ -68,19 +65,15 @@ class ContributionBound:
         1152
         """
         if self.counted is Counted.MEMBERS:
-            return self.periods * self.typical
-        return self.periods**2 * self.tau**2 * self.typical
+            return self.periods * self.typical * self.grid**2
+        return self.periods**2 * self.tau**2 * self.typical * self.grid**2
 
-    def newcomers(self) -> Iterator[Newcomers]:
-        """Yield, from the largest change to the smallest, which elements one member alone may bring.
+    @property
+    def contributions(self) -> range:
+        """What a member can add to an element of an unknown domain, from the least to the largest.
 
-        A member that counts in an element in s periods spends s of its P Delta chances on it, so there are at most
-        P Delta / s such elements. How many there are of each s is up to the member: it has P Delta chances in
-        all, and an element of s periods may be shown with s / (P Delta) of the delta.
+        Where it counts in so many elements, it does no better with less than tau in some of them.
         """
-        chances = self.periods * self.typical
-        if self.counted is Counted.MEMBERS:
-            yield Newcomers(1, Fraction(chances))
-            return
-        for present in range(self.periods, 0, -1):
-            yield Newcomers(present * self.tau, Fraction(chances, present))
+        periods = 1 if self.counted is Counted.MEMBERS else self.periods
+        least = self.tau if self.grid == 1 else least_kept(self.grid)
+        return range(least, periods * self.tau * self.grid + 1)

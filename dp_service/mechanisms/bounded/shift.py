@@ -1,28 +1,25 @@
 """The shift: on a small known domain, counts are released relative to their total, with less noise for the same price.
 
-Source: Lebeda 2025. Let n be the number of members who count in at least one of the d elements. A member moves the
-counts x_i it has by 1 and the others by 0; so it moves b x_i - a n by b - a or by -a. With a / b = 1/2 that is 1 in
-absolute value for every i, where x_i doubled would move by 2 in the worst case. n has noise of its own.
+Source: Lebeda 2025. A member may count in every one of the d elements, in each by at most tau (1 for distinct members).
+Let n be the number of members who count in at least one of them. A member changes x_i by some c from 0 to tau, and so
+2 x_i - tau n by 2 c - tau: at most tau in absolute value for every i, where 2 x_i would move by up to 2 tau.
+n has noise of its own.
 
-Release A_i = b x_i - a n + N_i for every i, N_i of parameter s_A^2, and M = n + N of parameter s_M^2. Then
-x_i = (A_i + a M) / b, up to noise. With W the largest squared distance of all b x_i - a n,
+Release A_i = 2 x_i - tau n + N_i for every i, N_i of parameter s_A^2, and M = n + N of parameter s_M^2. Then
+x_i = (A_i + tau M) / 2, up to noise. With W = d tau^2 the largest squared distance of all 2 x_i - tau n,
 
     rho = W / (2 s_A^2) + 1 / (2 s_M^2) ,
 
 to which the noise of each adds 1/11 (`gaussian_price`).
 
-* Distinct members: with j <= Delta elements a member moves them by j (b - a)^2 + (d - j) a^2 in square, which does
-  not fall with j as a / b <= 1/2. So W = Delta (b - a)^2 + (d - Delta) a^2.
-* Events, up to tau > 1 for each member and element: 2 x_i - tau n moves by at most tau, so W = d tau^2.
-
 n must count exactly the members that some x_i counts, and each once: the same data version, filters and **restriction
-to the d elements**. A member that counts in an x_i but not in n would move A_i by b. The M that is released has noise
-of its own: n itself would tell of everybody.
+to the d elements**. A member that counts in an x_i but not in n would move A_i by 2 tau. The M that is released has
+noise of its own: n itself would tell of everybody.
 
-The error of x_i has variance (s_A^2 + a^2 s_M^2) / b^2. At a given rho it is smallest if A gets the share
-sqrt(W) / (sqrt(W) + a) of rho; then it is (sqrt(W) + a)^2 / (2 rho b^2). Any rational share is private, and the one
-used here divides rho exactly. For d = Delta the standard deviation is (sqrt(d) + 1) / 2 in place of sqrt(d), in
-units of 1 / sqrt(2 rho): 0.75 of it at d = 4, 0.66 at 10 and 0.57 at 50.
+The error of x_i has variance (s_A^2 + tau^2 s_M^2) / 4. At a given rho it is smallest if A gets the share
+sqrt(W) / (sqrt(W) + tau) of rho. Any rational share is private, and the one used here divides rho exactly. The standard
+deviation is tau (sqrt(d) + 1) / 2 in place of tau sqrt(d), in units of 1 / sqrt(2 rho): 0.75 of it at d = 4, 0.66 at 10
+and 0.57 at 50.
 """
 
 from __future__ import annotations
@@ -38,7 +35,7 @@ from numpy.typing import NDArray
 
 from dp_service.bounding import relative_counts
 from dp_service.mechanisms.bounded.bound_gauss import require_drawable_variance
-from dp_service.mechanisms.bounded.contribution_bound import ContributionBound, Counted
+from dp_service.mechanisms.bounded.contribution_bound import ContributionBound
 from dp_service.mechanisms.bounded.selected_intervals import selected_gaussian_interval
 from dp_service.mechanisms.bounded.sum_intervals import CountInterval, WeightedNoise, sum_interval
 from dp_service.mechanisms.histogram import MAX_COUNT, Histogram
@@ -65,10 +62,9 @@ _SHARE_BITS = 20
 
 @dataclass(frozen=True)
 class Shift:
-    """Release b x_i - a n + N_i for all d elements of a known domain, and n + N.
+    """Release 2 x_i - tau n + N_i for all d elements of a known domain, and n + N.
 
-    `bound` is over one period. Over distinct members Delta is at most d, and a / b is chosen from d and Delta;
-    over events Delta is d, and a / b is tau / 2.
+    `bound` is over one period, and its Delta is d.
 
     Guarantee: rho-zCDP and sqrt(2 rho)-GDP with rho = units * epsilon_per^2 / 8, for member-level neighbours whose
     contributions are bounded by `bound`, where n counts exactly the members that count in some element. Cost:
@@ -92,13 +88,9 @@ class Shift:
         require_positive_integer("domain_size", self.domain_size, at_most=MAX_ROWS)
         if self.bound.periods != 1:
             raise ValueError(f"periods must be 1 for the shift, got {self.bound.periods}")
-        if self.bound.typical > self.domain_size:
+        if self.bound.typical != self.domain_size or self.bound.grid != 1:
             raise ValueError(
-                f"typical must be at most domain_size, {self.domain_size}, got {self.bound.typical}"
-            )
-        if self.bound.counted is Counted.EVENTS and self.bound.typical != self.domain_size:
-            raise ValueError(
-                f"typical must be domain_size, {self.domain_size}, where events are counted, got {self.bound.typical}"
+                f"typical must be domain_size, {self.domain_size}, without a grid, got {self.bound.typical}"
             )
         if self.bound.tau > relative_counts.LARGEST_TAU:
             raise ValueError(
@@ -107,21 +99,15 @@ class Shift:
         require_drawable_variance(self.count_variance)
         require_drawable_variance(self.total_variance)
 
-    @cached_property
+    @property
     def factors(self) -> tuple[int, int]:
         """a and b: counts are released as b x_i - a n."""
-        if self.bound.counted is Counted.EVENTS:
-            return self.bound.tau, 2
-        return relative_counts.factors(self.domain_size, self.bound.typical)
+        return self.bound.tau, 2
 
     @property
     def squared_distance(self) -> int:
         """W: by how much one member moves all b x_i - a n together, in square."""
-        d, bound = self.domain_size, self.bound
-        if bound.counted is Counted.EVENTS:
-            return d * bound.tau**2
-        a, b = self.factors
-        return relative_counts.squared_distance(d, bound.typical, a, b)
+        return self.bound.squared_distance
 
     @property
     def rho(self) -> Fraction:

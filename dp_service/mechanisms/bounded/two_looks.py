@@ -59,7 +59,7 @@ class TwoLooks:
     """
 
     name: ClassVar[MechanismName] = MechanismName.BOUND_GAUSS
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     currency: Currency
     units: int

@@ -5,7 +5,7 @@ Identifiers come from the policy, which allows only ASCII names; literals are qu
 
 from dp_service.queries.canonical_query import QueryDistinct
 from dp_service.queries.render.dialects import DIALECTS, Dialect, Feature, UnknownDialectError
-from dp_service.queries.render.member_bounds import in_query_bound
+from dp_service.queries.render.member_bounds import counts_firsts, in_query_bound
 from dp_service.queries.render.of_members import is_of_members
 from dp_service.queries.render.statement import statement
 from dp_service.queries.resolution import Resolution
@@ -46,13 +46,13 @@ def required_features(resolution: Resolution, dialect: str) -> tuple[Feature, ..
         UnknownDialectError: There is no such dialect.
     """
     engine = _dialect(dialect)
-    bound, query = in_query_bound(resolution), resolution.query
+    query, relative = resolution.query, counts_firsts(resolution)
     is_distinct = isinstance(query.measure, QueryDistinct)
-    is_nested = is_distinct or query.clip is not None or bool(query.used_values) or bound is not None
-    is_nested = is_nested or is_of_members(query)
+    is_nested = is_distinct or query.clip is not None or bool(query.used_values)
+    is_nested = is_nested or is_of_members(query) or relative or in_query_bound(resolution) is not None
     nested = engine.nested_feature if is_nested else None
     copy = Feature.BOUNDED_COPY if resolution.copy is not None and engine.tells_copies else None
-    firsts = Feature.FIRST_COUNTS if bound is not None and bound.counts_firsts else None
+    firsts = Feature.FIRST_COUNTS if relative else None
     stream = Feature.CLOSED_STREAM if resolution.stream is not None and engine.takes_in_streams else None
     return tuple(each for each in (nested, copy, firsts, stream) if each is not None)
 

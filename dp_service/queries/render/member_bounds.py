@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dp_service.queries.member_functions import buckets_of_later
 from dp_service.queries.resolution import Resolution
-from dp_service.terms import BoundedBy
+from dp_service.terms import GRID, Bounding
 
 
 @dataclass(frozen=True)
@@ -14,35 +14,41 @@ class InQueryBound:
     """How a query bounds members before it counts.
 
     Attributes:
-        typical: How many elements of a member count: the first ones by the salted hash of `dp_service.bounding.order`,
-            those of all buckets in which it comes back as one.
+        typical: How many elements of a member count in full; with a salt, how many count at all: the first ones by the
+            salted hash of `dp_service.bounding.order`, those of all buckets in which it comes back as one.
         tau: How many events of a member count in an element; 1 where distinct members are counted.
-        salt: The public salt.
-        min_count: The least count of an element that is answered; None over a known domain.
-        counts_firsts: Whether it is answered, too, of how many members an element is the first.
+        salt: The public salt; empty: members are weighted, and all of their elements count.
+        min_count: The least count of an element that is answered, on the grid if members are weighted; None over a
+            known domain.
     """
 
     typical: int
     tau: int
     salt: bytes
     min_count: int | None
-    counts_firsts: bool = False
 
 
 def in_query_bound(resolution: Resolution) -> InQueryBound | None:
-    """Return how the query of a question bounds members; None: it need not.
-
-    Without dimensions there is one element, so nobody has more.
-    """
+    """Return how the query of a question bounds members; None: it need not."""
     found = resolution.parameters.contributions
-    if found is None or found.bounded_by is not BoundedBy.IN_QUERY or not resolution.query.dimensions:
+    if found is None or found.bounding is Bounding.NOTHING:
         return None
     is_first = resolution.names is None
     delta = found.names.typical if found.names is not None and is_first else found.typical
+    min_count = min_count_of(resolution)
+    tau = resolution.parameters.tau
+    if found.bounding is Bounding.WEIGHTS:
+        return InQueryBound(delta, tau, b"", None if min_count is None else min_count * GRID)
     # Of these a member comes back in all buckets: they are ranked without them.
-    delta //= buckets_of_later(resolution.query)
-    salt = bytes.fromhex(found.salt)
-    return InQueryBound(delta, resolution.parameters.tau, salt, min_count_of(resolution), found.shifted)
+    return InQueryBound(
+        delta // buckets_of_later(resolution.query), tau, bytes.fromhex(found.salt), min_count
+    )
+
+
+def counts_firsts(resolution: Resolution) -> bool:
+    """Return whether it is answered, too, of how many members an element is the first."""
+    found = resolution.parameters.contributions
+    return found is not None and found.shifted
 
 
 def min_count_of(resolution: Resolution) -> int | None:

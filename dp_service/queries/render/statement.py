@@ -6,10 +6,14 @@ NULL, is then 0.
 If events are clipped, it groups the result of an inner query: how many events each member has in each element. The
 inner query leaves out rows without a member.
 
-A bounded statement has one more query in between, which ranks each member's elements by a salted hash: only the first
-Delta of a member count. Where counts are released relative to their total, it also says of how many members each
-element is the first. Every member that is counted has exactly one first element, so these numbers add up to the number
-of members, of the very rows that the counts are of.
+A statement that weights members has one more query in between, with what each member adds to each of its elements: its
+weight follows from the sum of the squares of all its cells (`dp_service.bounding.weights`). Where quantiles, sums or
+distinct values are asked for, the query in between ranks each member's elements by a salted hash instead, and only the
+first Delta of a member count.
+
+Where counts are released relative to their total, the statement also says of how many members each element is the
+first. Every member that is counted has exactly one first element, so these numbers add up to the number of members, of
+the very rows that the counts are of.
 
 Where distinct values of a column are counted, a member's rows are the values that it keeps in an element
 (`render.distinct`), and what is counted are the values that some member keeps.
@@ -25,6 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dp_service.bounding.weights import least_kept
 from dp_service.queries.answer_columns import COUNT_COLUMN, FIRST_COUNT_COLUMN, MEMBER_COUNT_COLUMN
 from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.canonical_query import (
@@ -38,13 +43,20 @@ from dp_service.queries.render.dialects import Dialect, identifier
 from dp_service.queries.render.distinct import VALUE_COLUMN, kept_values, united_values
 from dp_service.queries.render.expressions import grouping_keys
 from dp_service.queries.render.lookups import joined, looked_up_columns
-from dp_service.queries.render.member_bounds import InQueryBound, in_query_bound, min_count_of
+from dp_service.queries.render.member_bounds import (
+    InQueryBound,
+    counts_firsts,
+    in_query_bound,
+    min_count_of,
+)
 from dp_service.queries.render.of_members import has_window, is_of_members, key_of_members, rows_of_members
 from dp_service.queries.render.quantiles import STEP_COLUMN, chosen_rows, counts_of_cells, member_value
 from dp_service.queries.render.sums import at_most, measured, measures, row_steps, sums
 from dp_service.queries.render.where import where_condition
 from dp_service.queries.resolution import Resolution
-from dp_service.terms import MemberValue
+from dp_service.terms import GRID, MemberValue
+
+_CELL, _WEIGHTED = "gris_cell", "gris_weighted"
 
 
 def statement(resolution: Resolution, dialect: Dialect) -> str:
@@ -56,6 +68,8 @@ def statement(resolution: Resolution, dialect: Dialect) -> str:
         return distinct_statement(resolution, dialect)
     if (bound := in_query_bound(resolution)) is not None:
         return bounded_statement(resolution, bound, dialect)
+    if counts_firsts(resolution):
+        return relative_statement(resolution, dialect)
     if query.values or query.clip is not None:
         return _members_statement(resolution, dialect)
     is_nested = is_of_members(query)
@@ -198,23 +212,92 @@ def bounded_statement(resolution: Resolution, bound: InQueryBound, dialect: Dial
 
     The question's own filters act before bounding, and a member is bounded within the elements that they leave.
     """
-    query = resolution.query
-    names = _names(query, dialect)
-    rank = identifier("gris_rank", dialect)
-    distinct = query.measure is Measure.DISTINCT_MEMBERS
-    count = "COUNT(*)" if distinct else dialect.total(_clipped(bound.tau, dialect))
-    named = f"{count} AS {identifier(COUNT_COLUMN, dialect)}"
-    selected = [*names, named, *_firsts(bound, dialect), *sums(query, dialect)]
+    source, condition = (_ranked if bound.salt else _weighted)(resolution, bound, dialect)
+    weighted = dialect.total(identifier(_WEIGHTED, dialect))
+    count = _full_count(resolution, bound.tau, dialect) if bound.salt else weighted
+    found = f"({source}) AS {identifier('gris_ranked', dialect)}"
+    found = f"{found} WHERE {condition}" if condition else found
+    selected = [_named_count(count, dialect), *sums(resolution.query, dialect)]
+    return _of_elements(resolution, count, selected, found, dialect, min_count=bound.min_count)
+
+
+def _named_count(count: str, dialect: Dialect) -> str:
+    return f"{count} AS {identifier(COUNT_COLUMN, dialect)}"
+
+
+def _full_count(resolution: Resolution, tau: int, dialect: Dialect) -> str:
+    """Write the count where what is measured of a member in an element counts in full."""
+    if resolution.query.measure is Measure.DISTINCT_MEMBERS:
+        return "COUNT(*)"
+    return dialect.total(_clipped(tau, dialect))
+
+
+def _of_elements(
+    resolution: Resolution,
+    count: str,
+    selected: list[str],
+    source: str,
+    dialect: Dialect,
+    *,
+    min_count: int | None = None,
+) -> str:
+    """Write the groups of a query with a window in their total order, what is selected of them behind the elements."""
+    names = _names(resolution.query, dialect)
     clauses = [
-        f"SELECT {', '.join(selected)}",
-        f"FROM ({_ranked(resolution, bound, dialect)}) AS {identifier('gris_ranked', dialect)}",
-        f"WHERE {rank} <= {bound.typical}",
+        f"SELECT {', '.join([*names, *selected])}",
+        f"FROM {source}",
         f"GROUP BY {', '.join(names)}",
-        *_having(count, bound.min_count),
+        *_having(count, min_count),
         f"ORDER BY {', '.join([f'{count} DESC', *(f'{name} ASC' for name in names)])}",
         *_limit(resolution, dialect),
     ]
     return dialect.window_prefix + dialect.nested_prefix + dialect.prefix + " ".join(clauses)
+
+
+def _weighted(resolution: Resolution, bound: InQueryBound, dialect: Dialect) -> tuple[str, str]:
+    """Write what each member adds to each of its elements, on the grid, and which of that counts.
+
+    FLOOR(SQRT(FLOOR(D / Q))) is exact in floats (`dp_service.bounding.weights`). What has a CASE is never 0 by it:
+    `at_most` says why.
+    """
+    names, member = _names(resolution.query, dialect), identifier("gris_member", dialect)
+    square, weighted = identifier("gris_square", dialect), identifier(_WEIGHTED, dialect)
+    cell, squares = "1", "COUNT(*)"
+    if resolution.query.measure is not Measure.DISTINCT_MEMBERS:
+        cell = _clipped(bound.tau, dialect)
+        squares = f"SUM(({cell}) * ({cell}))"
+    full = bound.typical * bound.tau**2
+    cells = " ".join(
+        [
+            f"SELECT {', '.join(names)}, {cell} AS {identifier(_CELL, dialect)},",
+            f"{squares} OVER (PARTITION BY {member}) AS {square}",
+            f"FROM ({_contributions(resolution, dialect)}) AS {identifier('gris_members', dialect)}",
+        ]
+    )
+    root = f"CAST(FLOOR(SQRT(FLOOR(CAST({full * GRID**2} AS DOUBLE) / {square}))) AS BIGINT)"
+    weight = f"CASE WHEN {square} > {full} THEN {root} ELSE {GRID} END"
+    selected = f"{', '.join(names)}, {identifier(_CELL, dialect)} * ({weight}) AS {weighted}"
+    source = " ".join(["SELECT", selected, f"FROM ({cells}) AS {identifier('gris_cells', dialect)}"])
+    return source, "" if bound.min_count is None else f"{weighted} >= {least_kept(GRID)}"
+
+
+def relative_statement(resolution: Resolution, dialect: Dialect) -> str:
+    """Write the query for counts, and of how many members each element is the first."""
+    names, rank = _names(resolution.query, dialect), identifier("gris_rank", dialect)
+    ranked = " ".join(
+        [
+            f"SELECT {', '.join([*names, *_measured(resolution.query, dialect)])}, ROW_NUMBER() OVER",
+            f"(PARTITION BY {identifier('gris_member', dialect)} ORDER BY {', '.join(names)}) AS {rank}",
+            f"FROM ({_contributions(resolution, dialect)}) AS {identifier('gris_members', dialect)}",
+        ]
+    )
+    # 1 for a rank of 1, and 0 for those above. A rank has the type of counts, which a sum of ones would not have to
+    # Pinot's planner.
+    firsts = dialect.total(f"2 - {at_most(2, 'gris_rank', dialect)}")
+    count = _full_count(resolution, resolution.parameters.tau, dialect)
+    selected = [_named_count(count, dialect), f"{firsts} AS {identifier(FIRST_COUNT_COLUMN, dialect)}"]
+    source = f"({ranked}) AS {identifier('gris_ranked', dialect)}"
+    return _of_elements(resolution, count, selected, source, dialect)
 
 
 def quantile_statement(resolution: Resolution, dialect: Dialect) -> str:
@@ -242,21 +325,11 @@ def _bounded_source(resolution: Resolution, dialect: Dialect) -> tuple[str, str]
     bound = in_query_bound(resolution)
     if bound is None:
         return _contributions(resolution, dialect), ""
-    condition = f"{identifier('gris_rank', dialect)} <= {bound.typical}"
-    return _ranked(resolution, bound, dialect), condition
+    return _ranked(resolution, bound, dialect)
 
 
-def _firsts(bound: InQueryBound, dialect: Dialect) -> Iterator[str]:
-    """Write of how many members an element is the first; a count of an expression means other things on Pinot."""
-    if bound.counts_firsts:
-        # 1 for a rank of 1, and 0 for those above. A rank has the type of counts, which a sum of ones would not have to
-        # Pinot's planner.
-        is_first = f"2 - {at_most(2, 'gris_rank', dialect)}"
-        yield f"{dialect.total(is_first)} AS {identifier(FIRST_COUNT_COLUMN, dialect)}"
-
-
-def _ranked(resolution: Resolution, bound: InQueryBound, dialect: Dialect) -> str:
-    """Write what is measured of each member in each element, and the element's rank among the member's."""
+def _ranked(resolution: Resolution, bound: InQueryBound, dialect: Dialect) -> tuple[str, str]:
+    """Write what is measured of each member in each element with the element's rank, and which ranks count."""
     selected = [*_names(resolution.query, dialect), *_measured(resolution.query, dialect)]
     # Of several values in one element each has the element's rank, and no other element has it: the texts that follow
     # the hash tell elements apart.
@@ -271,7 +344,7 @@ def _ranked(resolution: Resolution, bound: InQueryBound, dialect: Dialect) -> st
         f"{function}() OVER (PARTITION BY {member} ORDER BY {order}) AS {identifier('gris_rank', dialect)}",
         f"FROM ({_contributions(resolution, dialect)}) AS {identifier('gris_members', dialect)}",
     ]
-    return " ".join(clauses)
+    return " ".join(clauses), f"{identifier('gris_rank', dialect)} <= {bound.typical}"
 
 
 def _measured(query: CanonicalQuery, dialect: Dialect) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -32,6 +32,16 @@ from dp_service.releases.histogram import TypedHistogram
 from dp_service.releases.kinds.cutting import fitting_list
 from dp_service.releases.kinds.gaussian_threshold import GaussianThreshold
 from dp_service.releases.kinds.kind import Fields, Kind, Priced
+from dp_service.releases.kinds.looks_said import (
+    BOUNDED_BY,
+    bound_said,
+    counted,
+    in_counts,
+    named,
+    names_said,
+    only_named,
+    variance_in_counts,
+)
 from dp_service.releases.kinds.numbers import NumberView, view_of
 from dp_service.releases.kinds.parts import (
     HALF,
@@ -45,7 +55,7 @@ from dp_service.releases.kinds.parts import (
 )
 from dp_service.releases.kinds.views import AnsweredAggregate, ExpectedAccuracy, IntervalKind, ReleaseView
 from dp_service.releases.mechanism_output import MechanismOutput
-from dp_service.releases.statements import Statement, elements, units
+from dp_service.releases.statements import Statement, elements
 from dp_service.terms import BoundedBy, Element
 
 _MICRO = 10**6
@@ -114,7 +124,7 @@ class Bounded(Kind[_Mechanism]):
             return {"names_look": names_said(self.first_look)}
         if self.look is None:
             raise IncompleteParametersError
-        return {"one_look": {"min_count": self.look.min_count, "threshold": self.look.threshold}}
+        return {"one_look": {"min_count": self.look.min_count, "threshold": in_counts(self.look)}}
 
     @property
     def grows_with(self) -> str:
@@ -128,16 +138,30 @@ class Bounded(Kind[_Mechanism]):
         return f"{bound} and tau = {self.parameters.tau}" if stated.of_events else bound
 
     @property
+    def _reach(self) -> str:
+        if self.stated.grid == 1:
+            return super()._reach
+        return (
+            f"any number of elements, together no more than {elements(self.stated.typical)}, each by at most "
+            f"{self.parameters.tau}"
+        )
+
+    @property
     def most_found(self) -> int | None:
         """The names of a first look."""
         return None if self.first_look is None else self.first_look.most_names
 
     @property
+    def denominator(self) -> int:
+        """The grid, where members are weighted."""
+        return self.stated.grid
+
+    @property
     def count_variance(self) -> Fraction:
-        """The exact variance parameter of the noise in a count, as it is shown."""
+        """The exact variance parameter of the noise in a count."""
         if self.look is None:
             raise IncompleteParametersError
-        return self.look.variance
+        return variance_in_counts(self.look)
 
     def by_count(
         self,
@@ -164,18 +188,15 @@ class Bounded(Kind[_Mechanism]):
     def accuracy(self) -> ExpectedAccuracy:
         """Return how exact counts will be, and how large they have to be."""
         threshold, counts = self._threshold(), self.parameters.with_counts
+        grid, variance = self.stated.grid, self.count_variance
+        width = -(-gaussian_half_width(variance * grid**2, 1 - MOSTLY) // grid) if counts else None
         return ExpectedAccuracy(
-            half_width=gaussian_half_width(self._error_variance, 1 - MOSTLY) if counts else None,
-            mean_error=round(mean_gaussian_error(math.sqrt(self._error_variance)), 3) if counts else None,
+            half_width=width,
+            mean_error=round(mean_gaussian_error(math.sqrt(variance)), 3) if counts else None,
             found_half=None if threshold is None else threshold.needed(HALF),
             found_mostly=None if threshold is None else threshold.needed(MOSTLY),
             is_fixed=threshold is not None,
         )
-
-    @property
-    def _error_variance(self) -> Fraction:
-        """The variance of what is shown."""
-        return self.count_variance
 
     def _threshold(self) -> GaussianThreshold | None:
         # Of two looks the first decides: an element has to be named.
@@ -199,14 +220,20 @@ class Bounded(Kind[_Mechanism]):
         elif self.look is not None and self.look.threshold is not None:
             yield Statement(
                 "list.threshold",
-                f"Only elements whose noisy count exceeds {self.look.threshold} are shown. {WHAT_HELPS}",
-                values=(str(self.look.threshold),),
+                f"Only elements whose noisy count exceeds {in_counts(self.look)} are shown. {WHAT_HELPS}",
+                values=(in_counts(self.look) or "",),
             )
 
     def _bounded(self) -> str:
         stated = self.stated
         of = "" if stated.names is None else " of those that a first look names"
         each = f" in each of {stated.periods} periods" if stated.periods > 1 else ""
+        if stated.grid > 1:
+            rows = f" with {self.parameters.tau} rows in each" if self.parameters.tau > 1 else ""
+            return (
+                f"Counts are of bounded contributions: a member of more than {elements(stated.typical)}{of}{rows} "
+                "counts with less than 1 in each, so that it adds no more to all of them together."
+            )
         return (
             f"Counts are of bounded contributions: a member counts in at most {elements(stated.typical)}{each}{of}; "
             f"{BOUNDED_BY[stated.bounded_by]}."
@@ -254,8 +281,8 @@ class Bounded(Kind[_Mechanism]):
             yield Statement(
                 "method.threshold",
                 f"All elements that count at least {self.stated.min_count} are fetched; those whose noisy count "
-                f"exceeds {look.threshold} are shown.",
-                values=(str(self.stated.min_count), str(look.threshold)),
+                f"exceeds {in_counts(look)} are shown.",
+                values=(str(self.stated.min_count), in_counts(look) or ""),
             )
         if self.first_look is not None:
             yield named(self.first_look)
@@ -269,65 +296,10 @@ def may_leave_out(parameters: ReleaseParameters) -> bool:
     return stated.bounded_by is not BoundedBy.IN_QUERY or stated.typical < within or not within
 
 
-def only_named(looks: TwoLooks) -> Statement:
-    """Return which elements of an unknown domain two looks show."""
-    first = looks.names_look
-    return Statement(
-        "list.named",
-        f"Only elements that a first look names are shown: the largest of those whose noisy count in it exceeds "
-        f"{first.threshold}, at most {looks.most_names}. {WHAT_HELPS}",
-        values=(str(first.threshold), str(looks.most_names)),
-    )
-
-
-def bound_said(stated: BoundedContributions) -> Fields:
-    """Return what a message says of a bound."""
-    return {"bounded_by": stated.bounded_by, "typical": stated.typical, "periods": stated.periods}
-
-
-def names_said(looks: TwoLooks) -> Fields:
-    """Return what a message says of the first of two looks."""
-    first = looks.names_look
-    return {
-        "typical": first.bound.typical,
-        "units": first.units,
-        "max_names": looks.most_names,
-        "min_count": first.min_count,
-        "threshold": first.threshold,
-        "noise_variance": first.variance,
-    }
-
-
 _OF_BOUNDED = (
     "Intervals are of the bounded counts; their lower ends, at half of the error, also hold for the counts before "
     "bounding, their upper ends do not."
 )
-BOUNDED_BY = {
-    BoundedBy.IN_QUERY: "the query counts no more of them",
-    BoundedBy.PREPARED: "the table is a copy that was bounded so",
-    BoundedBy.ASSUMED: "the author of the policy promises it, and nothing checks it",
-}
-
-
-def named(looks: TwoLooks) -> Statement:
-    """Return what the first of two looks does."""
-    first = looks.names_look
-    return Statement(
-        "method.first_look",
-        f"A first look, for {units(first.units)}, counts each member in at most {elements(first.bound.typical)}. "
-        f"All elements that count at least {looks.min_count} in it are fetched; of those whose noisy count exceeds "
-        f"{first.threshold}, it names the largest, at most {looks.most_names}. Its counts are thrown away.",
-    )
-
-
-def counted(looks: TwoLooks) -> Statement:
-    """Return what the second of two looks counts."""
-    second = looks.counts_look
-    return Statement(
-        "method.second_look",
-        f"A second look, for {units(second.units)}, counts what was named, and each member in at most "
-        f"{elements(second.bound.typical)} of that.",
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -355,7 +327,7 @@ class BoundedCounts(Bounded[BoundGauss | TwoLooks]):
 
     @property
     def count_noise(self) -> Fraction:
-        """The variance of the noise in each count, which is its own."""
+        """The variance of the noise in each count, which is its own, on the grid."""
         return self.look.variance
 
     def meaning(self, columns: Sequence[str], confidence: float) -> Iterator[Statement]:
@@ -392,10 +364,13 @@ def look_intervals(
         alpha: The probability with which an interval may miss.
     """
     # Over an unknown domain nothing below the smallest count is shown.
-    minimum = look.min_count or 0
+    grid = look.bound.grid
+    minimum = (look.min_count or 0) * grid
     if thresholds is None:
-        return gaussian_noise_interval(noisy, look.variance, alpha=alpha, minimum=minimum)
-    return selected_gaussian_interval(noisy, thresholds, look.variance, alpha=alpha, minimum=minimum)
+        found = gaussian_noise_interval(noisy, look.variance, alpha=alpha, minimum=minimum)
+    else:
+        found = selected_gaussian_interval(noisy, thresholds, look.variance, alpha=alpha, minimum=minimum)
+    return CountIntervals(found.lower // grid, -(-found.upper // grid))
 
 
 def contributions_of(parameters: ReleaseParameters) -> BoundedContributions:
@@ -408,14 +383,14 @@ def contributions_of(parameters: ReleaseParameters) -> BoundedContributions:
 def bound_of(stated: BoundedContributions, tau: int) -> ContributionBound:
     """Return what a member can change."""
     counted = Counted.EVENTS if stated.of_events else Counted.MEMBERS
-    return ContributionBound(stated.typical, tau, stated.periods, counted)
+    return ContributionBound(stated.typical, tau, stated.periods, counted, stated.grid)
 
 
 def looks_of(
     currency: Currency, stated: BoundedContributions, names: NamesLook, bound: ContributionBound
 ) -> TwoLooks:
     """Return two looks, of which the second one has this bound."""
-    of_names = ContributionBound(names.typical, bound.tau, bound.periods, bound.counted)
+    of_names = replace(bound, typical=names.typical)
     return made(
         TwoLooks,
         currency,

@@ -119,7 +119,7 @@ class Kind(ABC, Generic[_Mechanism]):
             return over_domain(answer, known, row_limit=row_limit)
         # Whether an engine leaves out what is below the smallest count that is considered makes no difference.
         bounded = self.parameters.contributions
-        least = 1 if bounded is None else bounded.min_count or 1
+        least = 1 if bounded is None else (bounded.min_count or 1) * bounded.grid
         return within(answer, self.parameters.within, row_limit=row_limit).with_count(least)
 
     def elements(self, rows: TypedHistogram, known: tuple[Element, ...] | None) -> list[Element]:
@@ -155,7 +155,10 @@ class Kind(ABC, Generic[_Mechanism]):
 
     @property
     def count_noise(self) -> Fraction | None:
-        """The variance of the noise in each count where it is Gaussian and its own; None: it is neither known so."""
+        """The variance of the noise in each count where it is Gaussian and its own, in steps of 1 / `denominator`.
+
+        None: it is neither known so.
+        """
         return None
 
     # What a question shows.

@@ -34,8 +34,10 @@ def with_numbers_of_counts(
     """
     view = shown_at(alpha)
     counts = counts_of(drawn)
+    step = Fraction(1, kind.denominator)
     parts = _Counts(
-        [Fraction(int(counts[row]), kind.denominator) for row in view.places],
+        [int(counts[row]) * step for row in view.places],
+        step,
         shown_at,
         kind.count_noise if view.interval_kind is IntervalKind.PLAIN else None,
     )
@@ -50,11 +52,13 @@ class _Counts:
 
     Attributes:
         counts: The counts.
+        step: Of what they are multiples.
         shown_at: What gives them with their intervals at an alpha.
-        variance: That of their noise, where each has noise of its own and nothing selected it; None elsewhere.
+        variance: That of their noise in steps, where each has noise of its own and nothing selected it; None elsewhere.
     """
 
     counts: Sequence[Fraction]
+    step: Fraction
     shown_at: Callable[[Fraction], ReleaseView]
     variance: Fraction | None
 
@@ -82,4 +86,4 @@ class _Counts:
         return [Ends(Fraction(lower), Fraction(upper)) for lower, upper in ends]
 
     def noise(self, place: int) -> Noise:
-        return {THE_COUNT: Fraction(1)}
+        return {THE_COUNT: self.step}

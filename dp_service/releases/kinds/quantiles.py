@@ -23,9 +23,10 @@ from dp_service.noise.source import KeyedNoise
 from dp_service.parameters.aggregates import QuantilesReleased, ShownQuantile
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.releases.histogram import HistogramError, TypedHistogram
-from dp_service.releases.kinds.bounded import BOUNDED_BY, bound_said, may_leave_out
+from dp_service.releases.kinds.bounded import may_leave_out
 from dp_service.releases.kinds.grids import RULES, SCALES, column_said, ends_of, in_text
 from dp_service.releases.kinds.kind import Fields, Kind, Value
+from dp_service.releases.kinds.looks_said import BOUNDED_BY, bound_said
 from dp_service.releases.kinds.parts import MOSTLY, IncompleteParametersError, made
 from dp_service.releases.kinds.views import ExpectedAccuracy, IntervalKind, ReleaseView, ShownCells
 from dp_service.releases.mechanism_output import MechanismOutput

@@ -67,8 +67,8 @@ _NO_TIME = (
     "DECIDE: no column looks like the time of a row. Name it here if questions should take a time range:\n"
 )
 _CONTRIBUTIONS = (
-    "What a question costs, and in how many elements a member counts: in typical (in buckets of time alone, in "
-    "`buckets`), those that a public hash chooses; nearly all that members have is within them. A first look, with "
+    "What a question costs, and in how many elements a member counts in full: in typical (in buckets of time alone, in "
+    "`buckets`). A member with more counts with less than 1 in each, and few members have more. A first look, with "
     "names.typical and its share of the units, finds names; the second counts these alone. Counts that have to be more "
     "exact may cost up to most_units. DECIDE: more units mean less noise at a higher price; a larger max_names shows "
     "longer lists, for which typical has to grow."

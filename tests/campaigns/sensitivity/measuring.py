@@ -74,6 +74,7 @@ class Totals:
     partly_known: int = 0
     at_delta: int = 0
     at_tau: int = 0
+    at_weight: int = 0
     cut: int = 0
     in_time: int = 0
     totals: int = 0
@@ -95,6 +96,7 @@ class Totals:
             f"{self.distinct} of distinct values), "
             f"{self.neighbours} neighbours, "
             f"{self.changed} that differ: "
+            f"{self.at_weight} weighted members at nine tenths of the charge and above, "
             f"{self.at_delta} in just Delta elements, {self.at_tau} by just tau in one, of which "
             f"{self.values_at_tau} are several distinct values; {self.spared} do not differ as the member's block "
             f"does not pay, {self.paying_alone} differ where few blocks pay"
@@ -259,7 +261,7 @@ def _cut_faults(resolution: Resolution, cut: TypedHistogram, uncut: TypedHistogr
     """Compare the answer with the largest counts of all, ties in the order of elements."""
     contributions = resolution.parameters.contributions
     is_second = resolution.names is not None
-    least = 0 if contributions is None or is_second else contributions.min_count or 0
+    least = 0 if contributions is None or is_second else (contributions.min_count or 0) * contributions.grid
     all_ = [each for each in counts(uncut).items() if each[1] >= least]
     ordered = sorted(all_, key=lambda each: (-each[1], each[0]))
     if counts(cut) != dict(ordered[: resolution.row_limit]):
@@ -283,6 +285,9 @@ def _change_faults(
     if not moved:
         return
     totals.changed += 1
+    if resolution.parameters.contributions is not None and resolution.parameters.contributions.grid > 1:
+        yield from _weighted_faults(resolution, before, after, totals)
+        return
     reach = _reach(resolution)
     totals.at_delta += len(moved) == reach
     totals.at_tau += max(moved) == resolution.parameters.tau
@@ -296,6 +301,28 @@ def _change_faults(
         yield f"a member changes a count by {max(map(abs, moved))}, and tau is {resolution.parameters.tau}"
     if shift is None and _loss(resolution, moved) > _paid(resolution):
         yield f"a member's change is worth {_loss(resolution, moved)}, and {_paid(resolution)} is charged"
+
+
+def _weighted_faults(
+    resolution: Resolution, before: dict[Element, int], after: dict[Element, int], totals: Totals
+) -> Iterator[str]:
+    """Compare what one weighted member changes, on the grid, with the charge and with what a threshold hides."""
+    look = _look_or_mechanism(resolution)
+    assert isinstance(look, BoundGauss)
+    is_unknown = look.min_count is not None
+    common = before.keys() & after.keys() if is_unknown else before.keys() | after.keys()
+    moved = [after.get(element, 0) - before.get(element, 0) for element in common]
+    loss, paid = _loss(resolution, moved), _paid(resolution)
+    totals.at_weight += loss > paid * Fraction(9, 10)
+    if min(moved, default=0) < 0 or (before.keys() - after.keys() and is_unknown):
+        yield "a member who comes lowers a count"
+    if loss > paid:
+        yield f"a member's change is worth {loss}, and {paid} is charged"
+    if look.min_count is not None:
+        hidden = look.min_count * look.bound.grid - 1 + look.bound.contributions[-1]
+        brought = max((after[element] for element in after.keys() - common), default=0)
+        if brought > hidden:
+            yield f"a member brings an element with a count of {brought}, and {hidden} is hidden"
 
 
 def _block_of(member: str, world: World, policy: Policy) -> str:

@@ -8,6 +8,7 @@ from operator import or_
 from typing import Any, NamedTuple
 
 from dp_service.bounding.order import kept
+from dp_service.bounding.weights import least_kept, weighted
 from dp_service.queries.asked_numbers import DistinctValues, Measure
 from dp_service.queries.columns import Column, Lookup, Nulls
 from dp_service.queries.dimensions import Dimension
@@ -31,6 +32,7 @@ from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Policy, Table
 from dp_service.queries.times import Refresh
+from dp_service.terms import GRID
 
 
 class Row(NamedTuple):
@@ -115,25 +117,48 @@ def answer(query: HistogramQuery, policy: Policy, rows: list[Row], *, now: int) 
 def bounded_answer(
     query: HistogramQuery, policy: Policy, rows: list[Row], bound: InQueryBound, *, now: int
 ) -> list[tuple[Any, ...]]:
-    """Return the counts of bounded contributions, in order; with the number of members whose first element it is."""
+    """Return the counts of bounded contributions, in order: on the grid where the bound has no salt."""
     held: dict[str | None, Counter[tuple[Any, ...]]] = defaultdict(Counter)
     for element, members in _members_of(query, policy, rows, now=now).items():
         for member in members:
             held[member][element] += 1
     counts: Counter[tuple[Any, ...]] = Counter()
-    firsts: Counter[tuple[Any, ...]] = Counter()
+    most = 1 if query.measure is Measure.DISTINCT_MEMBERS else bound.tau
     for member, events in held.items():
-        by_text = {tuple(map(_text, element)): element for element in events}
-        of_member = kept(bound.salt, str(member), by_text, bound.typical)
-        firsts[by_text[of_member[0]]] += 1
-        for text in of_member:
-            rows_counted = 1 if query.measure is Measure.DISTINCT_MEMBERS else bound.tau
-            counts[by_text[text]] += min(events[by_text[text]], rows_counted)
-    shown = {element: count for element, count in counts.items() if count >= (bound.min_count or 0)}
-    return [
-        (*element, shown[element], *([firsts[element]] if bound.counts_firsts else []))
-        for element in sorted(shown, key=lambda each: (-shown[each], each))
-    ]
+        cells = {element: min(count, most) for element, count in events.items()}
+        counts.update(_first(cells, str(member), bound) if bound.salt else _weighted(cells, bound))
+    shown = {element: count for element, count in counts.items() if count and count >= (bound.min_count or 0)}
+    return [(*element, shown[element]) for element in sorted(shown, key=lambda each: (-shown[each], each))]
+
+
+def relative_answer(
+    query: HistogramQuery, policy: Policy, rows: list[Row], *, tau: int, now: int
+) -> list[tuple[Any, ...]]:
+    """Return the counts of all contributions, in order, with the number of members whose first element it is."""
+    found = _members_of(query, policy, rows, now=now)
+    most = 1 if query.measure is Measure.DISTINCT_MEMBERS else tau
+    counts = {
+        element: sum(min(count, most) for count in Counter(members).values())
+        for element, members in found.items()
+    }
+    firsts = Counter(
+        {member: element for element in sorted(found, reverse=True) for member in found[element]}.values()
+    )
+    ordered = sorted(counts, key=lambda element: (-counts[element], element))
+    return [(*element, counts[element], firsts[element]) for element in ordered]
+
+
+def _first(cells: dict[tuple[Any, ...], int], member: str, bound: InQueryBound) -> dict[tuple[Any, ...], int]:
+    """Return the cells of a member that count where the first of its elements do."""
+    by_text = {tuple(map(_text, element)): element for element in cells}
+    return {by_text[text]: cells[by_text[text]] for text in kept(bound.salt, member, by_text, bound.typical)}
+
+
+def _weighted(cells: dict[tuple[Any, ...], int], bound: InQueryBound) -> dict[tuple[Any, ...], int]:
+    """Return what a member adds to each of its elements where members are weighted."""
+    least = 1 if bound.min_count is None else least_kept(GRID)
+    found = weighted([*cells.values()], bound.typical * bound.tau**2 * GRID**2, least=least)
+    return dict(zip(cells, found, strict=True))
 
 
 def distinct_answer(

@@ -14,6 +14,7 @@ import pyarrow as pa
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
+from dp_service.terms import GRID
 from dp_service.values.quantum import Quantum
 from tests.support.queries.sums import Row
 
@@ -131,10 +132,14 @@ def resolved(function: str) -> Resolution:
 
 
 def expected(function: str, of: Iterable[Row] | None = None) -> Counter[object]:
-    """Return how many members have each value of a function, by Python alone; `of` None: of all rows."""
+    """Return the count of each value of a function, by Python alone; `of` None: of all rows.
+
+    Over unknown values, as those of parts of texts are, counts are on the grid, and each member has one value.
+    """
     held = [row for row in of or rows() if row.member is not None]
     if function in PARTS:
-        return Counter(PARTS[function](row.text) for row in held if row.text is not None)
+        values = Counter(PARTS[function](row.text) for row in held if row.text is not None)
+        return Counter({value: GRID * count for value, count in values.items()})
     column, edges, labels = EDGES[function]
     found: Counter[object] = Counter()
     for row in held:

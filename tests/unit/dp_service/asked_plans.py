@@ -29,6 +29,7 @@ tables:
     %s
 """
 BOUNDED = "contributions: {bound: in_query, typical: 2, units: 6, min_count: 1%s}"
+RELATIVE = "contributions: {bound: in_query, typical: 200, units: 6, min_count: 1, shift: true}"
 SUMS = ", sums: {max_members: 100000, max_rows: 1000000}"
 AMOUNT = "values: {amount: {type: int64, lower: 0, upper: 10}}"
 COUNT = "SELECT item, COUNT(DISTINCT m) FROM t GROUP BY item"
@@ -70,9 +71,9 @@ KINDS = {
     "distinct values, unknown, cut": Asked(
         BOUNDED % "", sql=VALUES + CUT.replace("m)", "page)"), measures=PAGES
     ),
-    "relative": Asked(BOUNDED % ", shift: true", known=True),
-    "relative, cut": Asked(BOUNDED % ", shift: true", known=True, sql=COUNT + CUT),
-    "relative, smallest first": Asked(BOUNDED % ", shift: true", known=True, sql=COUNT + SMALLEST),
+    "relative": Asked(RELATIVE, known=True),
+    "relative, cut": Asked(RELATIVE, known=True, sql=COUNT + CUT),
+    "relative, smallest first": Asked(RELATIVE, known=True, sql=COUNT + SMALLEST),
     "sums": Asked(BOUNDED % SUMS, known=True, sql=SUM, values=AMOUNT),
     "sums, unknown": Asked(BOUNDED % SUMS, sql=SUM, values=AMOUNT),
     "sums, in their order": Asked(

@@ -33,7 +33,12 @@ def test_an_empty_list_has_the_column_of_its_counts(capsys: pytest.CaptureFixtur
         domain_size=None,
         consistency=Consistency.KEYED,
         kind=Bounded(
-            Contributions(BoundedBy.IN_QUERY, 2, 1), 8, Fraction(25), Fraction(5), None, OneLook(3, 20)
+            Contributions(BoundedBy.IN_QUERY, 2, 1),
+            8,
+            Fraction(25),
+            Fraction(5),
+            None,
+            OneLook(3, Fraction(20)),
         ),
     )
     empty = PrivateResult(

@@ -11,6 +11,7 @@ import asyncio
 import datetime
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from fractions import Fraction
 from functools import cache, partial
 from pathlib import Path
 
@@ -20,6 +21,10 @@ import pytest
 from typer.testing import CliRunner
 
 from dp_service.bounding.order import kept, table_salt
+from dp_service.bounding.weights import least_kept, weighted
+from dp_service.mechanisms import Currency
+from dp_service.mechanisms.bounded import BoundGauss, ContributionBound, Counted
+from dp_service.terms import GRID
 from gris_cli.app import app
 from pinot_connector import PrivateClient
 from pinot_connector.embedded import EmbeddedServices
@@ -82,7 +87,7 @@ tables:
       article_id: {{type: string, group_by: true}}
   shifted:
     member: member_id
-    contributions: {{bound: in_query, typical: 2, units: {UNITS}, shift: true}}
+    contributions: {{bound: in_query, typical: 4, units: {UNITS}, shift: true}}
     measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
     columns:
       member_id: {{type: string}}
@@ -97,9 +102,6 @@ tables:
       element: {{type: string, group_by: true}}
 """.replace("&columns", "")
 MANY = 150_000
-BOTTOM = 5
-"""The threshold of the first table."""
-
 Pairs = list[tuple[str, str, int, datetime.date]]
 
 
@@ -171,6 +173,26 @@ def reference(
     return counts
 
 
+def weighted_reference(given: Pairs, *, tau: int = 1) -> Counter[str]:
+    """Return the counts of articles when each member is weighted, to the nearest whole number."""
+    held: dict[str, Counter[str]] = defaultdict(Counter)
+    for member, article, _, _ in given:
+        held[member][article] += 1
+    counts: Counter[str] = Counter()
+    for articles in held.values():
+        cells = [min(count, tau) for count in articles.values()]
+        added = weighted(cells, TYPICAL * tau**2 * GRID**2, least=least_kept(GRID))
+        counts.update(dict(zip(articles, added, strict=True)))
+    return Counter({article: round(count / GRID) for article, count in counts.items() if count >= 3 * GRID})
+
+
+def look(tau: int = 1) -> BoundGauss:
+    """Return the look of the first table."""
+    counted = Counted.MEMBERS if tau == 1 else Counted.EVENTS
+    bound = ContributionBound(TYPICAL, tau, 1, counted, GRID)
+    return BoundGauss(Currency(Fraction(10), Fraction(1, 10**10)), Fraction(UNITS), bound, 3)
+
+
 def counting(salt: bytes, member: str, articles: Iterable[str], typical: int) -> Iterable[str]:
     """Return which articles of a member count; most members have so few that all do, in whatever order."""
     distinct = set(articles)
@@ -185,34 +207,38 @@ def shown(result: PrivateResult) -> list[tuple[str, float | None]]:
 def require_counts(result: PrivateResult, true: Counter[str], k: int | None = None) -> None:
     """Assert that the list is that of these counts above the threshold."""
     assert result.bottom is not None
-    require_list(some(shown(result)), true, result.bottom, k)
+    require_list(some(shown(result)), true, result.bottom, k, is_rounded=result.parameters.grid > 1)
 
 
 def test_a_question_counts_the_bounded_contributions_of_the_reference(client: PrivateClient) -> None:
-    """Members count in at most eight articles; hundreds of articles are above the fixed threshold, all are shown."""
+    """Members of more than eight articles are weighted; hundreds of articles are above the threshold, all are shown."""
     result = client.histogram("feedback", "article_id")
     bounded = result.parameters.bounded
     assert bounded is not None
-    assert bounded.contributions == Contributions(BoundedBy.IN_QUERY, TYPICAL, periods=1)
-    # m - 1 + tau, and what noise reaches with a probability of delta.
-    assert (result.mechanism, bounded.looks) == (Mechanism.BOUND_GAUSS, OneLook(3, BOTTOM))
-    assert result.bottom == BOTTOM
-    require_counts(result, reference(rows(), "feedback"))
+    assert bounded.contributions == Contributions(BoundedBy.IN_QUERY, TYPICAL, periods=1, grid=GRID)
+    threshold = look().threshold
+    assert threshold is not None
+    assert (result.mechanism, bounded.looks) == (
+        Mechanism.BOUND_GAUSS,
+        OneLook(3, Fraction(threshold, GRID)),
+    )
+    assert result.bottom == threshold // GRID
+    require_counts(result, weighted_reference(rows()))
     assert len(result.rows) > 300
     assert not result.ended_in_bottom
     assert (result.cost.information, result.cost.calls) == (UNITS, 1)
 
 
 def test_filters_act_before_a_member_is_bounded(client: PrivateClient) -> None:
-    """A member's eight articles are chosen among those that the question leaves."""
+    """A member's weight follows from the articles that the question leaves."""
     result = client.top_k("feedback", "article_id", 100, where={"score": 1})
     chosen = [each for each in rows() if each[2] == 1]
-    require_counts(result, reference(chosen, "feedback"), 100)
+    require_counts(result, weighted_reference(chosen), 100)
     assert len(result.rows) == 100
     articles = [article for article, _ in shown(result)[:3]]
     few = client.top_k("feedback", "article_id", 100, where={"article_id": articles})
     among = [each for each in rows() if each[1] in articles]
-    require_counts(few, reference(among, "feedback"), 100)
+    require_counts(few, weighted_reference(among), 100)
     assert few.charged == few.cost
 
 
@@ -221,8 +247,10 @@ def test_events_are_clipped_and_bounded(client: PrivateClient) -> None:
     result = client.sql(
         "SELECT article_id, COUNT(*) FROM feedback GROUP BY article_id ORDER BY 2 DESC LIMIT 100000"
     )
-    require_counts(result, reference(rows(), "feedback", tau=2))
-    assert result.bottom == BOTTOM + 1
+    require_counts(result, weighted_reference(rows(), tau=2))
+    threshold = look(tau=2).threshold
+    assert threshold is not None
+    assert result.bottom == threshold // GRID
 
 
 def test_a_known_domain_is_counted_whole_and_for_no_call(client: PrivateClient) -> None:
@@ -235,22 +263,18 @@ def test_a_known_domain_is_counted_whole_and_for_no_call(client: PrivateClient) 
     assert (result.cost.calls, result.bottom, result.interval_kind) == (0, None, IntervalKind.PLAIN)
 
 
-def bounded_scores(given: Pairs, table: str) -> tuple[Counter[int], int]:
-    """Return how many members count with each score, of two at most, and how many members there are."""
+def scores_of_members(given: Pairs) -> tuple[Counter[int], int]:
+    """Return how many members have each score, and how many members there are."""
     held: dict[str, set[int]] = defaultdict(set)
     for member, _, score, _ in given:
         held[member].add(score)
-    salt = table_salt(table, "all")
-    counts = Counter(
-        int(score) for member, scores in held.items() for score in kept(salt, member, map(str, scores), 2)
-    )
-    return counts, len(held)
+    return Counter(score for scores in held.values() for score in scores), len(held)
 
 
 def test_counts_of_a_small_domain_are_released_relative_to_their_total(client: PrivateClient) -> None:
-    """Bounded counts, and all members that count."""
+    """A member may have all of them; all members that count are counted besides."""
     result = client.histogram("shifted", "score")
-    expected, members = bounded_scores(rows(), "shifted")
+    expected, members = scores_of_members(rows())
     require_near({row.element[0]: row.noisy_count for row in result.rows}, {0: 0, 7: 0} | expected)
     assert result.total is not None
     assert is_near(result.total.noisy_count, members)
@@ -272,17 +296,15 @@ def test_another_k_of_a_shifted_release_is_free_and_the_same(client: PrivateClie
     whole = client.histogram("shifted", "score", where=where)
     first = client.top_k("shifted", "score", 2, where=where)
     among = [each for each in rows() if each[1] in articles]
-    _, members = bounded_scores(among, "shifted")
+    _, members = scores_of_members(among)
     assert whole.total is not None
     assert whole.total == first.total
     assert is_near(whole.total.noisy_count, members)
     assert first.charged.information == 0
     assert [row.noisy_count for row in whole.rows[:2]] == [row.noisy_count for row in first.rows]
     assert first.interval_kind is IntervalKind.GIVEN_SHOWN
-    # Members who have more than tau rows of one score change more than one: no shift for them.
     events = client.sql("SELECT score, COUNT(*) FROM shifted GROUP BY score")
-    assert events.total is None
-    assert all(isinstance(row.noisy_count, int) for row in some(events.rows))
+    assert events.total is not None
 
 
 def test_another_k_of_a_paid_question_is_free(client: PrivateClient) -> None:
@@ -504,7 +526,7 @@ def test_guarantee_and_explanation_say_what_holds(client: PrivateClient) -> None
     )
     assert (explanation.worst_case_cost.information, explanation.worst_case_cost.calls) == (UNITS, 1)
     text = " ".join(explanation.sentences)
-    assert f"Counts are of bounded contributions: a member counts in at most {TYPICAL} elements" in text
+    assert f"a member of more than {TYPICAL} elements counts with less than 1 in each" in text
     assert (
         "lower ends, at half of the error, also hold for the counts before bounding, their upper ends do not"
         in text
@@ -518,8 +540,14 @@ def test_guarantee_and_explanation_say_what_holds(client: PrivateClient) -> None
 def test_results_say_so_in_json(client: PrivateClient) -> None:
     """A reader of counts has to know that they are of bounded contributions."""
     found = client.top_k("feedback", "article_id", 3).to_dict()["parameters"]["bounded"]
-    assert found["contributions"] == {"bounded_by": "in_query", "typical": TYPICAL, "periods": 1}
-    assert found["one_look"] == {"min_count": 3, "threshold": BOTTOM}
+    assert found["contributions"] == {
+        "bounded_by": "in_query",
+        "typical": TYPICAL,
+        "periods": 1,
+        "grid": GRID,
+    }
+    assert found["one_look"]["min_count"] == 3
+    assert Fraction(found["one_look"]["threshold"]) == Fraction(look().threshold or 0, GRID)
 
 
 def test_the_threshold_is_said_as_a_count(client: PrivateClient) -> None:
@@ -529,8 +557,11 @@ def test_the_threshold_is_said_as_a_count(client: PrivateClient) -> None:
     )
     accuracy = explanation.accuracy
     assert accuracy is not None
-    assert (accuracy.found_half, accuracy.found_mostly, accuracy.is_fixed) == (BOTTOM + 1, BOTTOM + 1, True)
-    passes = f"An element passes the threshold with 50 % if its count is {BOTTOM + 1}, with 95 % from {BOTTOM + 1} on."
+    needed = (look().threshold or 0) // GRID + 1
+    assert (accuracy.found_half, accuracy.found_mostly, accuracy.is_fixed) == (needed, needed, True)
+    passes = (
+        f"An element passes the threshold with 50 % if its count is {needed}, with 95 % from {needed} on."
+    )
     assert passes in texts(explanation.statements)
 
 

@@ -32,6 +32,13 @@ tables:
       member_id: {type: string}
       country: {type: string, group_by: true, domain: [France, Germany, Italy, Spain]}
       stock_code: {type: string, group_by: true}
+  weighted:
+    member: member_id
+    contributions: {bound: in_query, typical: 2, units: 20}
+    measures: {distinct_members: true}
+    columns:
+      member_id: {type: string}
+      country: {type: string, group_by: true, domain: [France, Germany, Italy, Spain]}
 """
 BY_COUNTRY = "SELECT country, COUNT(DISTINCT member_id) FROM t GROUP BY country"
 TOP = "SELECT stock_code, COUNT(DISTINCT member_id) FROM t GROUP BY stock_code ORDER BY 2 DESC LIMIT 3"
@@ -44,6 +51,12 @@ def masses() -> dict[int, float]:
     """Return the law of one draw."""
     weights = {z: math.exp(-z * z / (2 * VARIANCE)) for z in range(-9, 10)}
     return {z: weight / sum(weights.values()) for z, weight in weights.items()}
+
+
+def on_grid(numerator: int, name: str) -> Part:
+    """Return a count in hundredths, with noise of a few of them."""
+    value = Fraction(numerator, 100)
+    return Part((name,), value, (value - 1, value + 1), ALPHA, Fraction(VARIANCE), Fraction(1, 100))
 
 
 def part(value: int, name: str, *, selected: bool = False) -> Part:
@@ -69,6 +82,19 @@ def test_a_combination_covers_as_often_as_it_says(
         covered += masses()[one] * masses()[other] * (found.interval[0] <= truth <= found.interval[1])
     assert confidence == pytest.approx(0.8 if selected else 0.9)
     assert covered >= confidence
+
+
+@pytest.mark.parametrize("weights", [(1, 1), (2, -1), (0.5, Fraction(1, 3))])
+def test_counts_on_a_grid_have_an_interval_in_its_steps(weights: tuple[Coefficient, Coefficient]) -> None:
+    """It covers, and is as narrow as the noise: some of it is beyond."""
+    truth = sum(Fraction(str(weight)) * n for weight, n in zip(weights, (40, 15), strict=True))
+    covered = 0.0
+    for one, other in product(masses(), repeat=2):
+        parts = (on_grid(4000 + one, "one"), on_grid(1500 + other, "other"))
+        found = combined(list(zip(parts, weights, strict=True)), 1)
+        assert found.interval is not None
+        covered += masses()[one] * masses()[other] * (found.interval[0] <= truth <= found.interval[1])
+    assert 0.9 <= covered < 0.97
 
 
 @pytest.mark.parametrize("truth", [(3, 10), (40, 20), (0, 15)])
@@ -145,6 +171,24 @@ def test_answers_combine_their_own_elements_and_those_of_others(client: PrivateC
     assert ratio.interval is not None
     assert ratio.value == counts["France"] / counts["Germany"]
     assert ratio.interval[0] < ratio.value < ratio.interval[1]
+
+
+@pytest.mark.parametrize("table", ["t", "weighted"])
+def test_what_is_combined_is_what_was_released_and_not_what_is_shown(
+    services: EmbeddedServices, table: str
+) -> None:
+    """Counts of weighted members are in hundredths, and shown rounded: half a count of each would add up."""
+    with own_client(services, {table: DATA}) as client:
+        answer = client.histogram(table, "country")
+    found = answer.combine({row.element: 1 for row in answer.rows})
+    bounded = answer.parameters.bounded
+    assert found.value is not None
+    assert found.interval is not None
+    assert bounded is not None
+    assert abs(found.value - sum(row.noisy_count or 0 for row in answer.rows)) <= len(answer.rows) / 2
+    assert (found.value.denominator > 1) is (table == "weighted")
+    deviation = math.sqrt(len(answer.rows) * bounded.noise_variance)
+    assert float(found.interval[1] - found.value) == pytest.approx(1.96 * deviation, abs=1)
 
 
 def test_a_list_over_an_unknown_domain_adds_up_the_errors_of_its_intervals(client: PrivateClient) -> None:

@@ -14,7 +14,8 @@ import grpc
 from gris_api.budget.v1 import budget_pb2
 from gris_api.dp.v1 import dp_pb2
 
-from dp_service.bounding.order import kept, table_salt
+from dp_service.bounding.weights import weighted
+from dp_service.terms import GRID
 from gris_gateway.rpc_errors import status_of_error
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import (
@@ -48,16 +49,16 @@ def pairs() -> Pairs:
     return duckdb.execute(query).fetchall()
 
 
-def counted(given: Pairs, delta: int) -> list[tuple[str, int]]:
-    """Return the counts of articles, each member in at most so many, in descending order; ties by the article."""
+def counted(given: Pairs, delta: int) -> dict[str, float]:
+    """Return the counts of articles, of members who are weighted so that they add no more than so many articles do."""
     held: dict[str, list[str]] = defaultdict(list)
     for member, article in given:
         held[member].append(article)
-    salt = table_salt("feedback", "all")
-    counts = Counter(
-        article for member, articles in held.items() for article in kept(salt, member, articles, delta)
-    )
-    return sorted(counts.items(), key=lambda each: (-each[1], each[0].encode()))
+    counts: Counter[str] = Counter()
+    for articles in held.values():
+        added = weighted([1] * len(articles), delta * GRID**2)
+        counts.update(dict(zip(articles, added, strict=True)))
+    return {article: count / GRID for article, count in counts.items()}
 
 
 def shown(result: PrivateResult) -> list[tuple[str, float | None]]:
@@ -70,17 +71,18 @@ async def test_a_release_is_that_of_the_reference_in_two_looks(looking_world: Wo
     engine = Between()
     async with asking(looking_world, engine) as client:
         whole = await client.histogram("feedback", "article_id")
-        expected, first = shown(whole), dict(counted(pairs(), DELTA_1))
+        expected, first = shown(whole), counted(pairs(), DELTA_1)
         names = dict(expected).keys()
         last = sorted(first.values())[-MOST]
         assert len(names) == MOST
         assert all(first[name] >= last - 2 * MOST_NOISE for name in names)
         within = [(member, article) for member, article in pairs() if article in names]
-        true = dict(counted(within, DELTA_2))
+        true = counted(within, DELTA_2)
         require_near(dict(expected), true)
-        assert expected == sorted(expected, key=lambda each: (-(each[1] or 0), each[0].encode()))
-        # A query that bounded nobody, or not within the names, would count otherwise.
-        for other in (dict(counted(within, MOST)), dict(counted(pairs(), DELTA_2))):
+        shown_counts = [each[1] or 0 for each in expected]
+        assert shown_counts == sorted(shown_counts, reverse=True)
+        # A query that weighted nobody, or not within the names, would count otherwise.
+        for other in (counted(within, MOST), counted(pairs(), DELTA_2)):
             assert any(abs(other[name] - true[name]) > 2 * MOST_NOISE for name in names)
         assert len(engine.queries) == 2
         part = await client.top_k("feedback", "article_id", 10)
@@ -114,12 +116,12 @@ async def test_a_key_of_several_columns_is_named_whole(looking_world: World) -> 
         # Two texts in an element: there is room for as many names as the policy says, and each is shown.
         assert len({row.element for row in result.rows}) == MOST
         first, second = (duckdb.execute(_on_file(sql)).fetchall() for sql in engine.queries)
-        counts: dict[Element, int] = {(article, app): count for article, app, count in first}
-        least = first[MOST - 1][2] - 2 * MOST_NOISE
+        counts: dict[Element, float] = {(article, app): count / GRID for article, app, count in first}
+        least = first[MOST - 1][2] / GRID - 2 * MOST_NOISE
         assert all(counts[row.element] >= least for row in result.rows)
         require_near(
             {row.element: row.noisy_count for row in result.rows},
-            {(article, app): count for article, app, count in second},
+            {(article, app): count / GRID for article, app, count in second},
         )
 
 

@@ -245,9 +245,9 @@ def test_what_is_unset_is_none_and_what_is_0_is_not() -> None:
     message = dp_pb2.OneLook()
     unset = view(OneLook, message)
     assert (unset.min_count, unset.threshold) == (None, None)
-    message.threshold = message.min_count = 0
+    message.threshold, message.min_count = "0", 0
     zero = view(OneLook, message)
-    assert (zero.threshold, zero.min_count) == (0, None)
+    assert (zero.threshold, zero.min_count) == (Fraction(0), None)
 
 
 def test_of_a_choice_exactly_one_is_read() -> None:

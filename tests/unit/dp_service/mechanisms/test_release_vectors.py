@@ -46,7 +46,7 @@ def mechanism_of(name: str, p: reference.Parameters) -> Mechanism:
     law = CountNoise(p.count_noise.removeprefix("discrete_")) if p.count_noise else CountNoise.LAPLACE
     if name == "BoundGauss":
         bound = ContributionBound(
-            p.typical, p.tau, p.periods, Counted.EVENTS if p.of_events else Counted.MEMBERS
+            p.typical, p.tau, p.periods, Counted.EVENTS if p.of_events else Counted.MEMBERS, p.grid
         )
         return BoundGauss(currency, Fraction(p.units), bound, p.min_count)
     known: dict[str, Mechanism] = {

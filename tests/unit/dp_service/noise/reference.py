@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from itertools import accumulate
 from math import isqrt
 from typing import NamedTuple
 
@@ -35,6 +36,13 @@ class Parameters:
     periods: int = 1
     of_events: bool = False
     min_count: int | None = None
+    grid: int = 1
+
+    @property
+    def distance(self) -> int:
+        """How far neighbours are apart, in squared steps of the grid."""
+        of_rows = self.periods * self.tau**2 if self.of_events else 1
+        return self.periods * self.typical * of_rows * self.grid**2
 
 
 class Release(NamedTuple):
@@ -219,15 +227,14 @@ def unk_gumb(seed: bytes, counts: list[int], p: Parameters) -> Release:
 
 def bound_gauss(seed: bytes, counts: list[int], p: Parameters) -> Release:
     """The elements above the threshold with their noisy counts, or all of a known domain."""
-    distance = p.periods * p.typical * (p.periods * p.tau**2 if p.of_events else 1)
-    v = distance / (2 * p.units * p.e**2 / 8) + Fraction(1, 11)
+    v = p.distance / (2 * p.units * p.e**2 / 8) + Fraction(1, 11)
     elements, true = rows(seed, counts, len(counts))
     drawn = gaussian(seed, ["counts"], v, len(counts))
     threshold = hiding_threshold(p, v)
     noisy = {
         element: true[i] + drawn[i]
         for i, element in enumerate(elements)
-        if threshold is None or (true[i] >= (p.min_count or 0) and true[i] + drawn[i] > threshold)
+        if threshold is None or (true[i] >= (p.min_count or 0) * p.grid and true[i] + drawn[i] > threshold)
     }
     shown = by_value(noisy)
     return Release(shown, [noisy[element] for element in shown], ended_in_bottom=False, bottom=threshold)
@@ -240,10 +247,11 @@ def hiding_threshold(p: Parameters, v: Fraction) -> int | None:
     reach = 40 * (isqrt(int(v)) + 1)
     weights = [real(-Fraction(n * n) / (2 * v)).exp() for n in range(reach)]
     whole = 2 * sum(weights) - weights[0]
+    tails = [*list(accumulate(reversed(weights)))[::-1], real(Fraction(0))]
+    largest = p.grid * (p.periods * p.tau if p.of_events else 1)
     found = 0
-    for s in range(1, p.periods + 1) if p.of_events else [1]:
-        allowed = real(p.delta * s / (p.periods * p.typical)) * whole
-        largest = p.min_count - 1 + (s * p.tau if p.of_events else 1)
-        excess = next(n for n in range(reach) if sum(weights[n + 1 :]) <= allowed)
-        found = max(found, largest + excess)
+    for y in range(p.tau if p.grid == 1 else p.grid // 8, largest + 1):
+        allowed = real(p.delta * y * y / p.distance) * whole
+        excess = next(n for n in range(reach) if tails[n + 1] <= allowed)
+        found = max(found, p.min_count * p.grid - 1 + y + excess)
     return found

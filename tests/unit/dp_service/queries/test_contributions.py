@@ -8,7 +8,6 @@ from fractions import Fraction
 
 import pytest
 
-from dp_service.bounding.order import table_salt
 from dp_service.noise.gaussian_price import DISCRETENESS
 from dp_service.parameters.contributions import BoundedContributions, NamesLook
 from dp_service.queries.asked_numbers import Measure
@@ -21,7 +20,7 @@ from dp_service.queries.render import Feature, render, required_features
 from dp_service.queries.resolution import NAMES_TO_COME, Resolution, resolve, second_look
 from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.kinds import kind_of
-from dp_service.terms import BoundedBy, CountNoise, MechanismName
+from dp_service.terms import GRID, BoundedBy, Bounding, CountNoise, MechanismName
 
 HEADER = "epsilon_per: 0.15\ndelta: 1e-10\ncount_noise: gaussian\n"
 IN_QUERY = "bound: in_query, typical: 32, units: 20"
@@ -248,6 +247,13 @@ def test_a_block_with_a_fault_is_refused_by_its_key(block: str, expected: str) -
             ),
             "contributions.names.typical: expected less, or a smaller tau or more units",
         ),
+        (
+            text_of(
+                "bound: in_query, typical: 100000, units: 1000000",
+                measures="{events: {tau: 3000, tau_is: clipped}}",
+            ),
+            "contributions.typical: expected less, or a smaller tau: queries could not compute",
+        ),
     ],
 )
 def test_a_block_that_contradicts_the_rest_is_refused_by_its_key(text: str, expected: str) -> None:
@@ -260,16 +266,22 @@ def test_a_block_that_contradicts_the_rest_is_refused_by_its_key(text: str, expe
 def test_every_question_of_the_table_is_answered_by_bound_gauss() -> None:
     """Over an unknown domain with threshold and smallest count, over a known one with neither."""
     unknown = resolved(policy_of(f"{IN_QUERY}, min_count: 5"), "page", k=50)
-    salt = table_salt("t", "all").hex()
     assert unknown.parameters.contributions == BoundedContributions(
-        BoundedBy.IN_QUERY, typical=32, periods=1, of_events=False, units=20, min_count=5, salt=salt
+        BoundedBy.IN_QUERY,
+        typical=32,
+        periods=1,
+        of_events=False,
+        units=20,
+        min_count=5,
+        salt="",
+        bounding=Bounding.WEIGHTS,
     )
     assert (unknown.parameters.mechanism, unknown.parameters.count_noise) == (
         MechanismName.BOUND_GAUSS,
         CountNoise.GAUSSIAN,
     )
     assert (unknown.parameters.delta_l0, unknown.parameters.d_bar, unknown.row_limit) == (
-        32,
+        None,
         None,
         MAXIMUM_ROWS,
     )
@@ -294,10 +306,10 @@ def test_k_neither_changes_the_release_nor_is_it_lowered(k: int | None) -> None:
 
 
 def test_the_scale_of_the_noise_is_rounded_up() -> None:
-    """Sigma is irrational: 16.8681751... of a variance of 2560 / 9 + 1 / 11."""
+    """Sigma is irrational: 16.8654811... of a variance of 2560 / 9 and 1 / 11 on the grid."""
     scale = kind_of(resolved(policy_of(IN_QUERY)).parameters).noise_scale
-    assert scale == Fraction(16_868_176, 10**6)
-    assert (scale - Fraction(1, 10**6)) ** 2 < Fraction(2560, 9) + DISCRETENESS <= scale**2
+    assert scale == Fraction(16_865_482, 10**6)
+    assert (scale - Fraction(1, 10**6)) ** 2 < Fraction(2560, 9) + DISCRETENESS / GRID**2 <= scale**2
 
 
 def within(first: datetime.date, last: datetime.date) -> TimeRange:
@@ -374,8 +386,8 @@ def test_every_engine_is_asked_to_bound() -> None:
     found = resolved(policy_of(f"{IN_QUERY}, min_count: 5"))
     for dialect in ("duckdb", "spark", "pinot"):
         query, is_pinot = render(found, dialect), dialect == "pinot"
-        assert "ROW_NUMBER() OVER (PARTITION BY" in query
-        assert "HAVING COUNT(*) >= 5" in query
+        assert "COUNT(*) OVER (PARTITION BY" in query
+        assert ">= 500" in query
         assert ("LIMIT 100000000" in query) is is_pinot
         assert query.startswith("SET maxRowsInWindow=100000000; SET windowOverflowMode='THROW'; ") is is_pinot
         assert required_features(found, dialect) == ((Feature.PINOT_MULTISTAGE,) if is_pinot else ())
@@ -417,7 +429,7 @@ def test_two_looks_are_resolved_from_the_policy_alone(by: tuple[str, ...], most:
     found = resolved(policy, *by, k=50).parameters
     assert found.contributions is not None
     assert found.contributions.names == NamesLook(4, Fraction(7), most)
-    assert (found.contributions.typical, found.delta_l0) == (32, 32)
+    assert (found.contributions.typical, found.delta_l0) == (32, None)
     assert resolved(policy, *by, k=100).requested_k == 100
     assert resolved(policy, *by, k=100).parameters.k == most
 
@@ -457,9 +469,11 @@ def test_the_first_query_has_its_own_bound_and_the_second_counts_the_names_alone
     """Their condition acts where the question's own do; no count is too small there."""
     found = resolved(policy_of(NAMES), "page")
     first, second = render(found, "duckdb"), render(second_look(found, (("a",), ("b",))), "duckdb")
-    assert '"gris_rank" <= 4' in first
-    assert "HAVING COUNT(*) >= 5" in first
-    assert '"gris_rank" <= 32' in second
+    assert 'WHEN "gris_square" > 4 THEN' in first
+    assert 'WHERE "gris_weighted" >= 12' in first
+    assert 'HAVING CAST(SUM("gris_weighted") AS BIGINT) >= 500' in first
+    assert 'WHEN "gris_square" > 32 THEN' in second
+    assert 'WHERE "gris_weighted"' not in second
     assert "HAVING" not in second
     assert second.index("\"page\" IN ('a', 'b')") < second.index('AS "gris_members"')
     read = render(second_look(found, NAMES_TO_COME), "duckdb")

@@ -31,7 +31,7 @@ from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.kinds.views import ExpectedAccuracy
 from dp_service.releases.saying import of_question
-from dp_service.terms import MechanismName
+from dp_service.terms import GRID, MechanismName
 from tests.support.examples import examples
 from tests.support.queries.as_in_plans import carried
 from tests.support.queries.duckdb_rows import store
@@ -204,9 +204,9 @@ def test_a_second_look_counts_its_names_alone(form: str, nulls: dict[str, str]) 
             "INSERT INTO t VALUES (?, ?, ?)", [*given_, ("m4", "a3", "DE"), ("m5", None, "FR")]
         )
         found = engine.execute(statement(look, FORMS[form])).fetchall()
-    # m1 has two pairs and would keep either; only one of them is a name.
-    of_others = {("other", "FR", 1)} if nulls else set()
-    assert set(found) == {("health", "DE", 1), ("scam's", "DE", 1)} | of_others
+    # m1 has two pairs. Only one of them is a name, and there it counts in full.
+    of_others = {("other", "FR", GRID)} if nulls else set()
+    assert set(found) == {("health", "DE", GRID), ("scam's", "DE", GRID)} | of_others
 
 
 def test_an_assumed_tau_of_elements_bounds_no_looked_up_value() -> None:

@@ -69,6 +69,11 @@ SHARES = {
     "share of sum": "100.0 * SUM(amount) / SUM(SUM(amount)) OVER ()",
     "of all": f"{MET} {OF_ALL}",
 }
+# Of the count alone, which is then on the grid: members are weighted.
+OF_COUNTS = {
+    "twice": "2 * COUNT(DISTINCT m) + 7",
+    "lead": "2 * COUNT(DISTINCT m) - SUM(COUNT(DISTINCT m)) OVER ()",
+}
 ENDS = {
     "all": "",
     "cut by a number": " ORDER BY 3 DESC LIMIT 4",
@@ -85,6 +90,8 @@ def met(count: int) -> int:
 def truth(name: str, count: int, shown: list[int]) -> float | None:
     """Return a number of an element with so many members before noise; None: it would be divided by 0."""
     some = met(count)
+    if name in OF_COUNTS:
+        return 2 * count + (7 if name == "twice" else -sum(shown))
     if name in SHARES:
         return {"share": count, "share of sum": 100 * count, "of all": some}[name] / sum(shown)
     if name in ("price", "rate", "members per row"):
@@ -113,7 +120,7 @@ def histogram_of(plan: Plan, resolution: Resolution, counts: list[int]) -> Typed
     return checked_histogram(
         (ColumnType.STRING,),
         [names],
-        counts,
+        [count * kind.denominator for count in counts],
         [*sums, *own],
         row_limit=plan.row_limit,
         clamps=kind.clamps,
@@ -171,6 +178,20 @@ def test_intervals_of_shares_cover_them(data: str, end: str, known: bool, releas
     for name, number in tried.items():
         # The elements of one release have the noise of their sum in common.
         assert missed[name] <= number * level + 5 * math.sqrt(25 * number * level * (1 - level)), name
+
+
+@pytest.mark.parametrize("releases", RELEASES)
+@pytest.mark.parametrize("data", ["many equal", "many tiny"])
+def test_intervals_of_numbers_of_weighted_counts_cover_them(data: str, releases: int) -> None:
+    """And none is so wide that it holds whatever noise is drawn."""
+    tried, missed = Counter[str](), Counter[str]()
+    for name, misses_it in misses(OF_COUNTS, DATA[data], releases, known=True, end=""):
+        tried[name] += 1
+        missed[name] += misses_it
+    level = 1 - CONFIDENCE
+    for name, number in tried.items():
+        # The elements of one release have the noise of their sum in common.
+        assert 0 < missed[name] <= number * level + 5 * math.sqrt(25 * number * level * (1 - level)), name
 
 
 @pytest.mark.parametrize("known", [True, False])

@@ -22,6 +22,7 @@ from dp_service.releases.release_ids import (
 from dp_service.terms import (
     AggregateFunction,
     BoundedBy,
+    Bounding,
     Consistency,
     CountNoise,
     GridScale,
@@ -114,6 +115,7 @@ BOUNDS: Changes = [
     {"shifted": True},
     {"names": NAMES},
     {"values_of": "page"},
+    {"bounding": Bounding.WEIGHTS},
 ]
 
 

@@ -40,7 +40,7 @@ from dp_service.releases.release_ids import look_specification, release_id, rele
 from dp_service.releases.releasing import Released, release
 from dp_service.releases.ticket import charge_ticket
 from dp_service.releases.translation import IssueContext, plan_for
-from dp_service.terms import ColumnType, Element
+from dp_service.terms import GRID, ColumnType, Element
 from tests.support.dp_questions import KEY as SERVICE_KEY
 from tests.support.dp_questions import Clock, header, parts, question, streamed, translated
 from tests.support.dp_server import servicer_of, serving
@@ -52,7 +52,13 @@ from tests.unit.dp_service.identities import KEY
 CURRENCY = Currency(Fraction(1, 4), Fraction(1, 100))
 BLOCK = "bound: in_query, typical: 3, units: 5, min_count: 2, names: {typical: 2, share: 3/7, max_names: 4}"
 LOOKS = TwoLooks(
-    CURRENCY, 5, Fraction(15, 7), ContributionBound(2), ContributionBound(3), min_count=2, most_names=4
+    CURRENCY,
+    5,
+    Fraction(15, 7),
+    ContributionBound(2, grid=GRID),
+    ContributionBound(3, grid=GRID),
+    min_count=2,
+    most_names=4,
 )
 TEXT = """
 epsilon_per: 0.25
@@ -70,7 +76,7 @@ tables:
 """
 POLICY = TEXT % BLOCK
 NAMES = list("abcdefgh")
-FIRST_COUNTS = [400, 390, 380, 370, 360, 350, 1, 1]
+FIRST_COUNTS = [GRID * each for each in (400, 390, 380, 370, 360, 350, 1, 1)]
 
 
 def plan_of(by: str = "article", k: int | None = None, policy: str = POLICY, version: str = "v1") -> Plan:
@@ -88,7 +94,7 @@ def first_answer(names: Iterable[str] = NAMES, counts: Iterable[int] = FIRST_COU
 def counts_of(names: Iterable[Element]) -> dict[str, int]:
     """Return the counts within the names; the last of them is held by nobody."""
     texts = [str(name) for (name,) in names]
-    return {name: 500 - 60 * i for i, name in enumerate(texts[:-1])}
+    return {name: GRID * (500 - 60 * i) for i, name in enumerate(texts[:-1])}
 
 
 def second_answer(plan: Plan) -> TypedHistogram:
@@ -112,7 +118,7 @@ def test_a_release_is_what_the_mechanism_draws_in_two_looks() -> None:
     plan = plan_of(k=2)
     assert kind_of(plan.parameters).mechanism == LOOKS
     found, second, released = both_looks(plan)
-    seen = first_answer().with_count(2)
+    seen = first_answer().with_count(2 * GRID)
     first_seed = release_seed(KEY, look_specification(plan.specification, 1), "v1", seen.digest())
     named = LOOKS.draw_names(
         Histogram.from_element_order(FIRST_COUNTS[:6]), KeyedNoise(KeyedStream(first_seed))
@@ -141,8 +147,8 @@ def test_a_release_is_what_the_mechanism_draws_in_two_looks() -> None:
         drawn.noisy_counts[:2], thresholds, LOOKS.counts_look.variance, alpha=Fraction(1, 10), minimum=0
     )
     assert released.intervals is not None
-    assert np.array_equal(expected.lower, released.intervals.lower)
-    assert np.array_equal(expected.upper, released.intervals.upper)
+    assert np.array_equal(expected.lower // GRID, released.intervals.lower)
+    assert np.array_equal(-(-expected.upper // GRID), released.intervals.upper)
     assert IntervalKind.GIVEN_SHOWN is released.interval_kind
     assert second.query_id == plan.query_id
 
@@ -162,7 +168,7 @@ def test_all_names_are_shown_with_plain_intervals() -> None:
     plain = gaussian_noise_interval(
         released.noisy_counts, LOOKS.counts_look.variance, alpha=Fraction(1, 10), minimum=0
     )
-    assert np.array_equal(plain.lower, released.intervals.lower)
+    assert np.array_equal(plain.lower // GRID, released.intervals.lower)
     assert IntervalKind.PLAIN is released.interval_kind
 
 
@@ -252,9 +258,11 @@ def test_every_question_comes_back_from_a_plan(policy: Policy, query: HistogramQ
 def test_an_element_that_no_query_can_name_is_left_out_before_noise_is_drawn() -> None:
     """A NUL, and a day that no calendar has: not the names decide whether there is an answer, but never these."""
     plan = plan_of()
-    spoilt = first_answer(["a\0", *NAMES], [9000, *FIRST_COUNTS])
+    spoilt = first_answer(["a\0", *NAMES], [900_000, *FIRST_COUNTS])
     assert names_of(plan, spoilt, KEY) == names_of(plan, first_answer(), KEY)
-    days = checked_histogram((ColumnType.DATE,), [[10**7, 5, -(10**7)]], [9000, 8000, 7000], row_limit=9)
+    days = checked_histogram(
+        (ColumnType.DATE,), [[10**7, 5, -(10**7)]], [900_000, 800_000, 700_000], row_limit=9
+    )
     assert [(5,)] == [*names_of(plan_of("day"), days, KEY).names]
 
 
@@ -303,7 +311,8 @@ async def test_the_services_messages_are_those_of_two_looks() -> None:
         assert shown.parameters == plan.parameters
         names = shown.parameters.bounded.names_look
         assert (names.typical, names.units, names.max_names) == (2, "15/7", 4)
-        assert names.threshold == LOOKS.names_look.threshold
+        assert LOOKS.names_look.threshold is not None
+        assert Fraction(names.threshold) == Fraction(LOOKS.names_look.threshold, GRID)
         estimate = await dp.EstimateCost(dp_pb2.EstimateCostRequest(question=question("article")))
         assert [query.look for query in estimate.engine_queries] == [1, 1, 1, 2, 2, 2]
         assert any(":names" in query.sql for query in estimate.engine_queries)
@@ -362,7 +371,7 @@ async def test_the_second_look_at_the_longest_names_fits_into_a_message(characte
 
 @pytest.mark.parametrize("kind", ["string", "int64", "date", None])
 def test_both_looks_write_a_member_in_the_same_way(kind: str | None) -> None:
-    """The order of a member's elements depends on its text, and Pinot stores a day as a number: the plan says which."""
+    """Of whatever type it is; only how many of its elements count in full is another number."""
     listed = "" if kind is None else f"      member_id: {{type: {kind}}}\n"
     policy = POLICY.replace("      article:", f"{listed}      article:")
     plan = plan_of(policy=policy)
@@ -373,7 +382,8 @@ def test_both_looks_write_a_member_in_the_same_way(kind: str | None) -> None:
     )
     for dialect in DIALECTS:
         (one, other) = (
-            re.findall(r"ROW_NUMBER.*?AS .gris_rank.", render(each, dialect)) for each in (first, asked)
+            re.findall(r"COUNT\(\*\) OVER.*?AS .gris_square.", render(each, dialect))
+            for each in (first, asked)
         )
         assert one == other
         assert len(one) == 1

@@ -176,14 +176,16 @@ MEMBER_VALUE_LARGEST: MemberValue
 MEMBER_VALUE_ONE_ROW: MemberValue
 
 class Contributions(_message.Message):
-    __slots__ = ("bounded_by", "typical", "periods")
+    __slots__ = ("bounded_by", "typical", "periods", "grid")
     BOUNDED_BY_FIELD_NUMBER: _ClassVar[int]
     TYPICAL_FIELD_NUMBER: _ClassVar[int]
     PERIODS_FIELD_NUMBER: _ClassVar[int]
+    GRID_FIELD_NUMBER: _ClassVar[int]
     bounded_by: BoundedBy
     typical: int
     periods: int
-    def __init__(self, bounded_by: _Optional[_Union[BoundedBy, str]] = ..., typical: _Optional[int] = ..., periods: _Optional[int] = ...) -> None: ...
+    grid: int
+    def __init__(self, bounded_by: _Optional[_Union[BoundedBy, str]] = ..., typical: _Optional[int] = ..., periods: _Optional[int] = ..., grid: _Optional[int] = ...) -> None: ...
 
 class Shift(_message.Message):
     __slots__ = ("factor", "denominator", "count_variance", "total_variance")
@@ -202,8 +204,8 @@ class OneLook(_message.Message):
     MIN_COUNT_FIELD_NUMBER: _ClassVar[int]
     THRESHOLD_FIELD_NUMBER: _ClassVar[int]
     min_count: int
-    threshold: int
-    def __init__(self, min_count: _Optional[int] = ..., threshold: _Optional[int] = ...) -> None: ...
+    threshold: str
+    def __init__(self, min_count: _Optional[int] = ..., threshold: _Optional[str] = ...) -> None: ...
 
 class NamesLook(_message.Message):
     __slots__ = ("typical", "units", "max_names", "min_count", "threshold", "noise_variance")
@@ -217,9 +219,9 @@ class NamesLook(_message.Message):
     units: str
     max_names: int
     min_count: int
-    threshold: int
+    threshold: str
     noise_variance: str
-    def __init__(self, typical: _Optional[int] = ..., units: _Optional[str] = ..., max_names: _Optional[int] = ..., min_count: _Optional[int] = ..., threshold: _Optional[int] = ..., noise_variance: _Optional[str] = ...) -> None: ...
+    def __init__(self, typical: _Optional[int] = ..., units: _Optional[str] = ..., max_names: _Optional[int] = ..., min_count: _Optional[int] = ..., threshold: _Optional[str] = ..., noise_variance: _Optional[str] = ...) -> None: ...
 
 class SummedColumn(_message.Message):
     __slots__ = ("name", "quantum", "lower", "upper", "share", "noise_variance", "own_count", "function", "condition")

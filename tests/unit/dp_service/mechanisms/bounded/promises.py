@@ -436,8 +436,8 @@ FAST: list[Promise] = [
     BothLooks(two_looks(1, 1, 4), 4, 1, base=everyone(4, 20), added=[*everyone(4, 4), (((2, 1),),)]),
     Shifted(shift(2, 2), 3),
     Shifted(shift(1, 1), 3),
-    Shifted(shift(3, 4), 1),
-    Shifted(shift(2, 5), 1),
+    Shifted(shift(4, 4), 1),
+    Shifted(shift(5, 5), 1),
     Shifted(shift(2, 2, tau=3), 1, most_rows=4),
 ]
 
@@ -454,5 +454,4 @@ LONG: list[Promise] = [
     BothLooks(two_looks(2, 2, 2, names="7/20"), 3, 2, base=everyone(3, 4)),
     BothLooks(two_looks(1, 2, 3, min_count=2), 3, 2, base=everyone(3, 2)),
     Shifted(shift(4, 4), 2),
-    Shifted(shift(3, 5), 1),
 ]

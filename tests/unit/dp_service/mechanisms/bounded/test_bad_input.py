@@ -59,7 +59,7 @@ def two_looks(units: int, names_units: Fraction, most_names: int = 5, min_count:
         (lambda: Shift(CURRENCY, Fraction(1), ContributionBound(4), 0), "domain_size"),
         (
             lambda: Shift(CURRENCY, Fraction(1), ContributionBound(5), 4),
-            "typical must be at most domain_size",
+            "typical must be domain_size",
         ),
         (lambda: Shift(CURRENCY, Fraction(1), ContributionBound(4, periods=2), 4), "periods"),
         (

@@ -1,0 +1,57 @@
+"""How much a member counts in each of its elements: less than 1 where it has many.
+
+A member u has cells x_ui, one for each element: 1 where distinct members are counted, min(rows, tau) where rows are.
+All of them are multiplied by one weight W_u, on a grid of 1/100, so that the l2 norm of what the member adds is at most
+that of Delta full cells. With Q_u the sum of the squares of its cells and D = Delta tau^2 100^2,
+
+    W_u = 100 if Q_u <= Delta tau^2, otherwise isqrt(D // Q_u) ,
+
+which is the largest whole number up to 100 with W_u^2 Q_u <= D. Any rule that looks at the member's own rows alone is
+private; this one leaves out no element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isqrt
+
+from dp_service.terms import GRID
+
+MAX_SQUARED_DISTANCE = 2**52
+"""Below it an engine finds weights exactly in floats: FLOOR(SQRT(FLOOR(D / Q))) rounds no floor up."""
+
+
+def least_kept(grid: int) -> int:
+    """Return the least contribution that counts over an unknown domain.
+
+    A member of 64 Delta elements and more counts in none of them: its contributions would hide nothing of what it alone
+    brings.
+    """
+    return grid // 8
+
+
+def weight(squared_distance: int, square_sum: int) -> int:
+    """Return W of a member.
+
+    Args:
+        squared_distance: D, on the grid.
+        square_sum: Q, the sum of the squares of its cells, positive.
+
+    >>> weight(49 * GRID**2, 625)
+    28
+    """
+    return min(GRID, isqrt(squared_distance // square_sum))
+
+
+def weighted(cells: Sequence[int], squared_distance: int, *, least: int = 1) -> list[int]:
+    """Return what a member adds to the counts of its elements, on the grid: the reference for engines.
+
+    Args:
+        cells: The cells of one member, each at least 1.
+        squared_distance: D, on the grid.
+        least: The least contribution that counts.
+    """
+    if not cells:
+        return []
+    by = weight(squared_distance, sum(cell * cell for cell in cells))
+    return [by * cell if by * cell >= least else 0 for cell in cells]
