@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+RESERVED_PREFIX = "gris_"
+"""How all of these begin, and no name of a policy: in a query a column of the table would take the place of its own."""
+
 COUNT_COLUMN = "gris_count"
 BUCKET_COLUMN = "gris_bucket"
 WHOLE_BIN_COLUMN = "gris_case"

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dp_service.queries.functions import FUNCTIONS
 from dp_service.queries.functions.function import Function
 
 Dimension = str | Function
 """A column by its name, or a function."""
-NAMES_OF_FUNCTIONS = frozenset(name for each in FUNCTIONS for name in each.NAMES)
-"""What queries call functions: no column of a policy has such a name."""
 
 
 def functions_of(dimensions: Iterable[Dimension]) -> tuple[Function, ...]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dp_service.queries.columns import Nulls
-from dp_service.queries.dimensions import NAMES_OF_FUNCTIONS
 from dp_service.queries.policy_faults import Fault
 from dp_service.queries.table_contributions import Contributions
 from dp_service.queries.tables import Policy, Table
@@ -32,15 +31,6 @@ def _faults(table: Table) -> _Found:
     block = table.contributions
     if block is not None and block.buckets is not None:
         yield from _of_bound(block, offered=bool(table.buckets))
-    listed = (("columns", table.columns), ("values", table.values), ("quantiles", table.quantiles))
-    named: list[tuple[KeyPath, str]] = [(("member",), table.member)]
-    named += [((key, column.name), column.name) for key, columns in listed for column in columns]
-    for path, name in named:
-        if name.casefold() in NAMES_OF_FUNCTIONS:
-            yield (
-                path,
-                "expected another name: a query by a function of a row gives it to a column of its own",
-            )
     if table.time is not None:
         yield from _of_range(table.time)
     for key, offered in (("buckets", table.buckets), ("parts", table.parts)):

@@ -13,7 +13,6 @@ from fractions import Fraction
 from dp_service.bounding.weights import MAX_SQUARED_DISTANCE
 from dp_service.noise.discrete_gaussian import MAX_VARIANCE
 from dp_service.noise.gaussian_price import rho_of_units, variance_for
-from dp_service.queries.answer_columns import FIRST_COUNT_COLUMN
 from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.policy_faults import Fault
 from dp_service.queries.table_contributions import ONE_PERIOD, Contributions
@@ -21,25 +20,7 @@ from dp_service.queries.tables import Policy, Table, TauIs
 from dp_service.terms import GRID, BoundedBy, CountNoise
 from gris_serving.yaml_texts import KeyPath
 
-RESERVED_COLUMNS = (
-    "gris_member",
-    "gris_rank",
-    "gris_value",
-    "gris_place",
-    "gris_square",
-    "gris_weighted",
-    FIRST_COUNT_COLUMN,
-)
-"""The names that a query which bounds members gives to columns of its own."""
-
-RESERVED_PREFIXES = ("gris_total_", "gris_sum_", "gris_used_", "gris_own_count_")
-"""How the names begin that it gives to columns of members' totals, of sums, and of what these are of."""
-
 _Found = Iterator[tuple[str, str]]
-
-
-def _is_reserved(name: str) -> bool:
-    return name in RESERVED_COLUMNS or name.startswith(RESERVED_PREFIXES)
 
 
 def check_contributions(policy: Policy, fault: Fault) -> None:
@@ -210,11 +191,6 @@ def _check_rest(table: Table, fault: Fault) -> None:
             fault(
                 (*path, "columns", column.name, "delta"),
                 "expected none beside contributions: typical says in how many elements a member counts",
-            )
-        if _is_reserved(column.name.casefold()):
-            fault(
-                (*path, "columns", column.name),
-                "expected another name: a query that bounds members gives it to a column of its own",
             )
     is_in_query = table.contributions is not None and table.contributions.bounded_by is BoundedBy.IN_QUERY
     if is_in_query and table.measures.tau_where(TauIs.ASSUMED) is not None:

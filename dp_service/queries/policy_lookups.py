@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dp_service.queries.answer_columns import LOOKUP_COLUMNS
 from dp_service.queries.columns import Column, Lookup, Nulls
 from dp_service.queries.lookups import (
     KEY_TYPES,
@@ -68,11 +67,6 @@ def with_lookups(
     """
     listed = {column.name: column for column in columns}
     found: list[Column] = []
-    for name in listed if any(each.lookup is not None for each in schemas.values()) else ():
-        if name.casefold() in LOOKUP_COLUMNS:
-            fault(
-                (*path, name), "expected another name: a query that looks up gives it to a column of its own"
-            )
     for column in columns:
         stated = schemas[column.name].lookup
         if stated is None:

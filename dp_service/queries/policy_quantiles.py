@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
-from dp_service.queries.answer_columns import CELL_COLUMN
 from dp_service.queries.columns import Nulls
-from dp_service.queries.policy_contributions import RESERVED_COLUMNS, RESERVED_PREFIXES
 from dp_service.queries.policy_date_grids import date_column, is_of_dates
 from dp_service.queries.policy_faults import Fault
 from dp_service.queries.policy_schema import PolicySchema
@@ -177,24 +175,9 @@ def check_quantiles(policy: Policy, schema: PolicySchema, fault: Fault) -> None:
                 (*path, "measures", "distinct_members"),
                 "expected true: quantiles are of one value for each member",
             )
-        for name in _reserved(table):
-            fault(
-                (*path, "columns", name),
-                "expected another name: a query for quantiles gives it to a column of its own",
-            )
         for column in table.quantiles:
             for message in _of_column(column, table):
                 fault((*path, "quantiles", column.name), message)
-
-
-def _reserved(table: Table) -> Iterator[str]:
-    names = [column.name for column in table.columns]
-    return (
-        name
-        for name in names
-        if name.casefold() in (*RESERVED_COLUMNS, CELL_COLUMN)
-        or name.casefold().startswith(RESERVED_PREFIXES)
-    )
 
 
 def _of_column(column: QuantileColumn, table: Table) -> Iterator[str]:

@@ -11,7 +11,7 @@ from zoneinfo import available_timezones
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from dp_service.queries.answer_columns import COUNT_COLUMN, MEMBER_COUNT_COLUMN
+from dp_service.queries.answer_columns import RESERVED_PREFIX
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # At most three digits of exponent: "1e-999999999" would be a number of a billion digits.
@@ -48,8 +48,10 @@ def _identifier(name: str) -> str:
         raise ValueError(
             "expected a name of ASCII letters, digits and underscores that does not start with a digit"
         )
-    if name.casefold() in (COUNT_COLUMN, MEMBER_COUNT_COLUMN):
-        raise ValueError("expected another name: this one is reserved for the counts of an answer")
+    if name.casefold().startswith(RESERVED_PREFIX):
+        raise ValueError(
+            f"expected a name that does not begin with {RESERVED_PREFIX}: queries name columns of their own so"
+        )
     return name
 
 

@@ -15,7 +15,6 @@ from dp_service.noise.discrete_gaussian import MAX_VARIANCE
 from dp_service.noise.gaussian_price import rho_of_units, variance_for
 from dp_service.queries.columns import Column
 from dp_service.queries.filters import INT64_MINIMUM
-from dp_service.queries.policy_contributions import RESERVED_COLUMNS
 from dp_service.queries.policy_faults import Fault
 from dp_service.queries.policy_schema import PolicySchema
 from dp_service.queries.structured import MAXIMUM_AGGREGATES
@@ -177,8 +176,6 @@ def _of_table(table: Table, *, has_values: bool) -> _Found:
 def _of_column(column: ValueColumn, table: Table, sums: Sums) -> Iterator[str]:
     if column.name == table.member:
         yield "expected a column other than the member column"
-    if column.name.casefold() in _reserved_names():
-        yield "expected another name: a query that sums gives it to a column of its own"
     listed = next((each for each in table.columns if each.name == column.name), None)
     if listed is not None and not _agree(listed, column):
         yield (
@@ -223,12 +220,6 @@ def _agree(listed: Column, column: ValueColumn) -> bool:
         and column.type is ValueType.INT64
         and listed.null_value == column.null_value
     )
-
-
-def _reserved_names() -> frozenset[str]:
-    places = range(MAXIMUM_AGGREGATES)
-    names = (total_name, sum_name, used_name, own_count_name)
-    return frozenset((*RESERVED_COLUMNS, *(name(place) for name in names for place in places)))
 
 
 def _of_noise(column: ValueColumn, policy: Policy, table: Table, bounded: Contributions) -> Iterator[str]:

@@ -374,13 +374,6 @@ def test_two_conditions_beside_buckets_are_refused_alike_in_either_order() -> No
             "",
             "only with bound: in_query",
         ),
-        ("column: day, type: date, buckets: [day]", BOUNDED, "gris_bucket: {type: string}", "another name"),
-        (
-            "column: day, type: date",
-            BOUNDED + "\n    values: {gris_case: {type: int64, lower: 0, upper: 9}}",
-            "",
-            "another name",
-        ),
         (
             "column: day, type: date, buckets: [day]",
             BOUNDED,

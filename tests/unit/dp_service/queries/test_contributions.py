@@ -218,18 +218,6 @@ def test_a_block_with_a_fault_is_refused_by_its_key(block: str, expected: str) -
             "columns.c.delta: expected none beside",
         ),
         (
-            text_of(IN_QUERY, columns="      Gris_Rank: {type: string}\n"),
-            "columns.Gris_Rank: expected another name",
-        ),
-        (
-            text_of(IN_QUERY, columns="      gris_member: {type: string}\n"),
-            "columns.gris_member: expected another name",
-        ),
-        (
-            text_of(IN_QUERY, columns="      Gris_Total_1: {type: int64}\n"),
-            "columns.Gris_Total_1: expected another name",
-        ),
-        (
             text_of(IN_QUERY, measures="{events: {tau: 3, tau_is: assumed}}"),
             "measures.events.tau_is: expected clipped",
         ),

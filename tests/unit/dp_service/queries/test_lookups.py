@@ -393,7 +393,6 @@ def test_a_lookup_that_cannot_be_is_refused_by_its_key(tmp_path: Path) -> None:
     assert "broad.lookup.column: expected a column of the table itself" in of(
         good, broad=said("topic", ARTICLES)
     )
-    assert "gris_Key: expected another name" in of(good, gris_Key={"type": "string"})
     published = {"published": "d.json", "integrity": hash_of(b"")}
     assert "topic.domain: expected a list, or none" in of({**good, "domain": published})
     assert "topic.domain: expected values that the file of the lookup has; 1 are" in of(

@@ -76,7 +76,6 @@ def test_bounds_of_rows_are_those_of_the_grid_and_of_sums_0() -> None:
         ("max_rows: 1000,", "max_rows: 1000, row_lower: 30,", "number.row_upper", "more than row_lower"),
         ("max_rows: 1000,", "max_rows: 1000, nulls: keep,", "number.null_value", "stands for NULL"),
         ("distinct_members: true", "events: {tau: 1, tau_is: clipped}", "distinct_members", "expected true"),
-        ("text: {", "gris_cell: {type: string}\n      text: {", "gris_cell", "another name"),
         ("      number: {type", "      member: {type", "member", "other than the member column"),
         ("      number: {type", "      MEMBER: {type", "quantiles.MEMBER", "differ in more than case"),
         ("      number: {type", "      text: {type", "quantiles.text", "the type, int64"),

@@ -80,7 +80,6 @@ def test_bounds_are_whole_numbers_of_the_quantum() -> None:
         ("      number: {", "      MEMBER: {", "values.MEMBER", "differ in more than case"),
         ("      number: {", "      Text: {", "values.Text", "differ in more than case"),
         ("      number: {", "      WHOLE: {", "values.WHOLE", "differ in more than case"),
-        ("      number: {", "      gris_sum_1: {", "values.gris_sum_1", "another name"),
         ("      number: {", "      whole: {", "values.whole", "the type, int64, and the null_value"),
         ("upper: 20,", "upper: '1e10',", "values.number", "too large to be drawn"),
         ("upper: 20,", MONTHS.format(5, 5), "number.months.upper", "expected more than months.lower"),

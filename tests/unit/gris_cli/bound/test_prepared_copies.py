@@ -61,7 +61,7 @@ def test_a_file_that_is_no_such_copy_is_wrong_usage(
 ) -> None:
     """For the check and for services that start, by the table, the file and what differs."""
     policy, data = str(folder / "policy.yaml"), f"visits={folder / file}"
-    budget = ("--budget-config", str(folder / "budget.yaml"))
+    budget = ("--budget-config", str(folder / "budget.yaml"), "--budget-port", "0", "--dp-port", "0")
     for command in (("check", policy), ("serve", "--policy", policy, *budget)):
         assert main([*command, "--data", data]) == 2
         said = " ".join(capsys.readouterr().err.split())
