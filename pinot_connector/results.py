@@ -48,7 +48,7 @@ class Row:
     a float that is exactly a multiple of 1 / `denominator`, such as 412.5.
 
     `values` are its sums and averages, or its quantiles, in the order of `Parameters.values`. It is None where there is
-    no average to show: where the interval of the count reaches down to 0.
+    no number to show: where the interval of a divisor, such as an average's count, holds 0.
     """
 
     element: tuple[ShownScalar, ...]

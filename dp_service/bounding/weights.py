@@ -24,8 +24,8 @@ MAX_SQUARED_DISTANCE = 2**52
 def least_kept(grid: int) -> int:
     """Return the least contribution that counts over an unknown domain.
 
-    A member of 64 Delta elements and more counts in none of them: its contributions would hide nothing of what it alone
-    brings.
+    Where members are counted, one of 70 Delta elements or more counts in none of them. Without this, a threshold would
+    have to hide ever smaller contributions to ever more elements.
     """
     return grid // 8
 

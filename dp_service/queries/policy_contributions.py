@@ -176,7 +176,8 @@ def _squared_distances(table: Table, block: Contributions, bound: int) -> Iterat
         yield periods * bound * grid**2
     for offered in table.measures.offered:
         if offered.measure is not Measure.DISTINCT_MEMBERS:
-            yield periods**2 * offered.tau**2 * bound * grid**2
+            # Distinct values are not weighted.
+            yield periods**2 * offered.tau**2 * bound * (grid**2 if offered.measure is Measure.EVENTS else 1)
 
 
 def _check_rest(table: Table, fault: Fault) -> None:

@@ -64,7 +64,7 @@ class Released:
         cost: What the release costs.
         release_id: The public name of the release.
         whole: Whether this is everything that was released, whatever part of it the question shows.
-        denominator: What divides the noisy counts; 1 unless they are released relative to their total.
+        denominator: What divides the noisy counts; 1 unless they are on a grid or released relative to their total.
         sums: As for `MechanismOutput`.
         cells: The chosen cells of each quantile that is released, one for each element.
     """

@@ -152,7 +152,7 @@ func show(chunk *dp.ShownElements) {
 	}
 }
 
-// Counts that are released relative to their total are multiples of 1 / noisy_denominator.
+// Counts of weighted members, and counts relative to their total, are multiples of 1 / noisy_denominator.
 func counts(chunk *dp.ShownElements) []string {
 	var found []string
 	for _, count := range chunk.NoisyCounts {

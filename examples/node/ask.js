@@ -113,7 +113,7 @@ function rows({ columns: [first], quantiles, ...chunk }) {
   return (values ?? days).length;
 }
 
-// Counts that are released relative to their total are multiples of 1 / noisy_denominator.
+// Counts of weighted members, and counts relative to their total, are multiples of 1 / noisy_denominator.
 function counts({ noisy_counts: whole, noisy_numerators: numerators, noisy_denominator: denominator }) {
   return numerators.length > 0 ? numerators.map((each) => Number(each) / Number(denominator)) : whole;
 }

@@ -1,1 +1,1 @@
-"""`gris bound`: copies of tables in which every member has at most so many elements in each period, or as pairs."""
+"""`gris bound`: copies of tables in which every member has at most so many elements in each period."""

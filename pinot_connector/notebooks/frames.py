@@ -47,7 +47,7 @@ def _tabulated(result: PrivateResult) -> tuple[list[str], list[Values]]:
 def _kinds(result: PrivateResult, width: int) -> list[Any]:
     """Returns the types of as many columns: those of the elements, of the count, and of what stands behind it."""
     kinds = [_TYPES[column.type] for column in result.columns]
-    # Counts relative to a total, or of several looks together, are multiples of a fraction.
+    # Counts of weighted members, and counts relative to a total, are multiples of a fraction.
     count = pa.float64() if result.parameters.denominator > 1 else pa.int64()
     counts = [] if result.parameters.quantiles else [count, pa.int64(), pa.int64()]
     kinds += counts[: width - len(kinds)]

@@ -9,7 +9,7 @@ from dp_service.queries.sql.tokens import Token
 from dp_service.queries.sql.words import KEYWORDS, REFUSED, WITHOUT_PARENTHESES
 
 ARITHMETIC = {
-    "/": "a division is not accepted: ask for both numbers and divide what comes back",
+    "/": "a division inside a function or a condition is not accepted: divide the numbers themselves",
     "*": "arithmetic is not accepted, leave it out: SUM, AVG and percentiles are of value columns as the policy lists",
     "+": "arithmetic is not accepted: ask for each number apart, times by DATE_TRUNC('week', column)",
     "-": "arithmetic is not accepted: a condition compares a column with the value itself",

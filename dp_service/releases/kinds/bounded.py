@@ -142,8 +142,8 @@ class Bounded(Kind[_Mechanism]):
         if self.stated.grid == 1:
             return super()._reach
         return (
-            f"any number of elements, together no more than {elements(self.stated.typical)}, each by at most "
-            f"{self.parameters.tau}"
+            f"any number of elements, in square by no more than {elements(self.stated.typical)} in full, by at most "
+            f"{self.parameters.tau} each"
         )
 
     @property
@@ -229,10 +229,14 @@ class Bounded(Kind[_Mechanism]):
         of = "" if stated.names is None else " of those that a first look names"
         each = f" in each of {stated.periods} periods" if stated.periods > 1 else ""
         if stated.grid > 1:
-            rows = f" with {self.parameters.tau} rows in each" if self.parameters.tau > 1 else ""
+            if self.parameters.tau > 1:
+                return (
+                    f"Counts are of bounded contributions: a member whose squared counts{of} sum to more than those of "
+                    f"{elements(stated.typical)} with {self.parameters.tau} rows in each counts with a part of each."
+                )
             return (
-                f"Counts are of bounded contributions: a member of more than {elements(stated.typical)}{of}{rows} "
-                "counts with less than 1 in each, so that it adds no more to all of them together."
+                f"Counts are of bounded contributions: a member of more than {elements(stated.typical)}{of} "
+                "counts with less than 1 in each: the squares of what it adds sum to no more than theirs."
             )
         return (
             f"Counts are of bounded contributions: a member counts in at most {elements(stated.typical)}{each}{of}; "

@@ -88,5 +88,7 @@ def _counts_each(look: BoundGauss) -> str:
     """Return how a look counts a member."""
     typical = elements(look.bound.typical)
     if look.bound.grid > 1:
-        return f"weights each member so that it adds no more than one of {typical}"
+        return (
+            f"weights each member so that the squares of what it adds sum to no more than those of {typical}"
+        )
     return f"counts each member in at most {typical}"

@@ -57,7 +57,7 @@ def clipped(parameters: ReleaseParameters) -> Iterator[Statement]:
         yield _of_values(parameters.contributions.values_of, parameters)
         return
     rows = "1 row" if parameters.tau == 1 else f"{parameters.tau} rows"
-    if parameters.sums_rows:
+    if parameters.sums_rows and parameters.sums is not None and parameters.sums.columns:
         text = (
             f"A member counts with at most {rows} in each element: one that has more counts with so many of their "
             "mean, and no sum has the rest."
