@@ -25,7 +25,7 @@ def test_the_tutorial_can_be_followed(tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     printed = {page.name: [run(each, tmp_path) for each in blocks(page.read_text(), "sh")] for page in PAGES}
     assert "charged now: 0 information" in printed["3-noise.md"][0]
-    assert "whose noisy count exceeds 66" in " ".join(printed["4-names.md"][0].split())
+    assert "whose noisy count exceeds 71.67" in " ".join(printed["4-names.md"][0].split())
 
 
 def test_pages_are_numbered_and_short() -> None:

@@ -13,7 +13,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from dp_service.mechanisms.aggregates import BoundMoments
-from dp_service.mechanisms.bounded import Shift
+from dp_service.mechanisms.bounded import BoundGauss, Shift
 from dp_service.noise.gaussian_price import DISCRETENESS
 from dp_service.queries.asked_numbers import DistinctValues, Measure, sum_of
 from dp_service.queries.bucket_lengths import BucketLength
@@ -27,7 +27,7 @@ from dp_service.queries.time_buckets import buckets_between
 from dp_service.queries.time_parts import TimePart
 from dp_service.releases.histogram import TypedHistogram, checked_histogram, over_domain
 from dp_service.releases.kinds import kind_of
-from dp_service.terms import BoundedBy, MechanismName
+from dp_service.terms import MechanismName
 from dp_service.values.bounds import Clamp
 from tests.support.examples import examples
 from tests.support.queries.buckets import (
@@ -149,11 +149,16 @@ def _changes(resolution: Resolution, whole: TypedHistogram, without: TypedHistog
     parameters, mechanism = resolution.parameters, kind_of(resolution.parameters).mechanism
     changes = [int(a - b) for a, b in zip(whole.counts, without.counts, strict=True)]
     moved = [change for change in changes if change]
-    assert parameters.delta_l0 is not None
-    if len(moved) > parameters.delta_l0:
+    stated = parameters.contributions
+    grid = 1 if stated is None else stated.grid
+    if parameters.delta_l0 is not None and len(moved) > parameters.delta_l0:
         yield "a member changes more buckets than Delta"
-    if any(not 0 <= change <= parameters.tau for change in changes):
+    if any(not 0 <= change <= parameters.tau * grid for change in changes):
         yield "a member changes a bucket by more than tau"
+    if isinstance(mechanism, BoundGauss):
+        rho = sum(Fraction(change**2) for change in changes) / (2 * (mechanism.variance - DISCRETENESS))
+        if rho > mechanism.rho:
+            yield "a member's change is worth more than is charged"
     if isinstance(shift := mechanism, Shift):
         assert whole.total is not None
         assert without.total is not None
@@ -246,10 +251,10 @@ def test_members_that_are_not_bounded_over_buckets_are_found() -> None:
     resolution = heavy()
     contributions = resolution.parameters.contributions
     assert contributions is not None
-    assumed = replace(contributions, bounded_by=BoundedBy.ASSUMED)
-    unbounded = replace(resolution, parameters=replace(resolution.parameters, contributions=assumed))
+    in_full = replace(contributions, typical=1000)
+    unbounded = replace(resolution, parameters=replace(resolution.parameters, contributions=in_full))
     assert faults(resolution, HEAVY, "timestamps") == []
-    assert "a member changes more buckets than Delta" in faults(
+    assert "a member's change is worth more than is charged" in faults(
         resolution, HEAVY, "timestamps", asks=unbounded
     )
 
@@ -261,7 +266,9 @@ def test_a_bound_of_buckets_that_the_query_forgets_is_found() -> None:
     assert contributions is not None
     forgotten = replace(contributions, typical=9)
     asks = replace(resolution, parameters=replace(resolution.parameters, contributions=forgotten))
-    assert "a member changes more buckets than Delta" in faults(resolution, HEAVY, "timestamps", asks=asks)
+    assert "a member's change is worth more than is charged" in faults(
+        resolution, HEAVY, "timestamps", asks=asks
+    )
 
 
 def test_rows_beside_the_buckets_change_no_other_bucket(monkeypatch: pytest.MonkeyPatch) -> None:

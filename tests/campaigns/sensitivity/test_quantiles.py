@@ -23,7 +23,7 @@ from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.histogram import checked_histogram
 from dp_service.releases.kinds import kind_of
 from dp_service.releases.kinds.quantiles import CELL_TYPE
-from dp_service.terms import BoundedBy, Element, MemberValue
+from dp_service.terms import Bounding, Element, MemberValue
 from tests.support.examples import examples
 from tests.support.queries.quantiles import NUMBERS, WHOLES, asked, days_policy, policy
 from tests.support.queries.sums import NOW, ROWS, Row
@@ -179,8 +179,8 @@ def test_a_query_that_bounds_nobody_is_found(asked_of: Asked) -> None:
     def bounds_nobody(resolution: Resolution) -> Resolution:
         contributions = resolution.parameters.contributions
         assert contributions is not None
-        assumed = replace(contributions, bounded_by=BoundedBy.ASSUMED)
-        return replace(resolution, parameters=replace(resolution.parameters, contributions=assumed))
+        unbounded = replace(contributions, bounding=Bounding.NOTHING)
+        return replace(resolution, parameters=replace(resolution.parameters, contributions=unbounded))
 
     found = faults(asked_of, asked("whole"), policy(), HEAVY, translate=bounds_nobody)
     assert found == {"a member changes more elements than Delta"}

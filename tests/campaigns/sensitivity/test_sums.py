@@ -17,7 +17,7 @@ from dp_service.queries.policy import parse_policy
 from dp_service.queries.render import sums, where
 from dp_service.queries.render.dialects import DIALECTS, Dialect, identifier
 from dp_service.queries.resolution import Resolution, second_look
-from dp_service.terms import BoundedBy
+from dp_service.terms import Bounding
 from tests.support.examples import examples
 from tests.support.queries.sums import NUMBERS, ROWS, WHOLES, Row, asked, policy
 
@@ -117,8 +117,8 @@ def bounds_nobody(resolution: Resolution) -> Resolution:
     """Return a question whose query counts every element of a member."""
     contributions = resolution.parameters.contributions
     assert contributions is not None
-    assumed = replace(contributions, bounded_by=BoundedBy.ASSUMED)
-    return replace(resolution, parameters=replace(resolution.parameters, contributions=assumed))
+    unbounded = replace(contributions, bounding=Bounding.NOTHING)
+    return replace(resolution, parameters=replace(resolution.parameters, contributions=unbounded))
 
 
 def uncentred(value: QueryValue, place: int, dialect: Dialect) -> str:

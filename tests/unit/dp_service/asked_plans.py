@@ -95,14 +95,16 @@ def plans(asked: Asked, names: list[str]) -> Iterator[Plan]:
 
 
 def histogram_of(plan: Plan, counts: Mapping[str, int]) -> TypedHistogram:
-    """Return what an engine answers: every member is in one element, with a total of 3."""
+    """Return what an engine answers: every member is in one element, where it counts in full, with a total of 3."""
+    stated = plan.parameters.contributions
+    full = 1 if stated is None else stated.grid
     known = None if plan.known_elements is None else {element[0] for element in plan.known_elements}
     rows = sorted(
         ((name, count) for name, count in counts.items() if known is None or name in known),
         key=lambda row: -row[1],
     )
     rows = rows[: plan.row_limit]
-    numbers, kind = [count for _, count in rows], kind_of(plan.parameters)
+    numbers, kind = [full * count for _, count in rows], kind_of(plan.parameters)
     return checked_histogram(
         (ColumnType.STRING,),
         [[name for name, _ in rows]],

@@ -34,9 +34,6 @@ LOOKS = BOUNDED % ", names: {typical: 1, share: 1/3, max_names: 3}"
 def answered(asked: Asked, counts: dict[str, int]) -> tuple[Plan, ReleaseView, dict[str, Statement]]:
     """Return the answer to a question on some counts, with what is said of it by code."""
     plan = next(plans(asked, list(counts)))
-    stated = plan.parameters.contributions
-    grid = 1 if stated is None else stated.grid
-    counts = {name: grid * count for name, count in counts.items()}
     answer = histogram_of(plan, counts)
     if is_first_look(plan):
         plan = second_plan(plan, names_of(plan, answer, KEY), now=0)
