@@ -54,7 +54,7 @@ GRID = 100
 
 
 class Bounding(StrEnum):
-    """What a query does so that a member adds no more than Delta elements would.
+    """What a query does so that a member adds, in square, no more than Delta elements would.
 
     NOTHING: no member has more, or something else sees to it. WEIGHTS: a member counts with less than 1 in each of many
     elements. FIRST: it counts in its first Delta elements by a hash.
