@@ -20,6 +20,8 @@ from pathlib import Path
 
 def main(folder: str, kilobytes: str, user: str, group: str, *command: str) -> int:
     """Run the command, and return its exit code."""
+    # Shells let what they start in the background ignore it. Before PostgreSQL handles it, it would be lost.
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     _limit(int(kilobytes) * 1024)
     whom = {"user": int(user), "group": int(group), "extra_groups": ()} if user else {}
     child: subprocess.Popen[bytes]
