@@ -19,6 +19,7 @@ from budget_service.ledger.values import Account
 from budget_service.ledger.windows import Microseconds
 from budget_service.regions.lease import Lease, LeaseState, RegionTotal
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
+from budget_service.stores.sqlite.file import secure
 
 # A kind of record, and its name.
 Key: TypeAlias = tuple[str, str]
@@ -175,6 +176,7 @@ class SqliteRecordStorage:
     """Rows in a SQLite file of their own, beside the region's ledger."""
 
     def __init__(self, path: Path) -> None:
+        secure(path)
         try:
             self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
             self._connection.execute("PRAGMA journal_mode=WAL")
@@ -186,7 +188,6 @@ class SqliteRecordStorage:
             )
         except sqlite3.Error as error:
             raise StoreUnusableError(f"the region's lease file {path} cannot be used: {error}") from None
-        path.chmod(0o600)
 
     async def read(self) -> dict[Key, bytes]:
         """Return all rows."""
