@@ -85,7 +85,7 @@ def face_of(
         connections=limits.http_connections,
         account_connections=settings.per_account,
         login_seconds=limits.handshake_seconds,
-        write_seconds=limits.caller_timeout_seconds,
+        message_seconds=limits.caller_timeout_seconds,
         grace_seconds=limits.grace_seconds,
     )
     found = None if settings.catalogue is False else programs(settings.catalogue)

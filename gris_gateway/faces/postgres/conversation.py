@@ -93,7 +93,7 @@ class Conversation:
         frames: asyncio.Queue[bytes | Exception] = asyncio.Queue(1)
         reading = asyncio.create_task(self._read(frames))
         try:
-            await self._wire.sent(self._rules.write_seconds)
+            await self._wire.sent(self._rules.message_seconds)
             while not self._stopping:
                 frame = await frames.get()
                 if isinstance(frame, Exception):
@@ -103,7 +103,7 @@ class Conversation:
                     return
                 await self._answer(message)
                 if isinstance(message, _AWAITED) or self._skipping or self._wire.unread > _UNREAD_BYTES:
-                    await self._wire.sent(self._rules.write_seconds)
+                    await self._wire.sent(self._rules.message_seconds)
             self._end()
         except asyncio.CancelledError:
             self._end()
@@ -117,7 +117,9 @@ class Conversation:
     async def _read(self, frames: asyncio.Queue[bytes | Exception]) -> None:
         try:
             while True:
-                await frames.put(await self._wire.frame(self._rules.message_bytes))
+                await frames.put(
+                    await self._wire.frame(self._rules.message_bytes, self._rules.message_seconds)
+                )
         except (ConnectionOver, Malformed) as error:
             if isinstance(error, ConnectionOver):
                 self.cancel()
@@ -199,7 +201,7 @@ class Conversation:
             await self._send_rows(answer, 0)
             self._complete(answer, answer.sent)
             if self._wire.unread > _UNREAD_BYTES:
-                await self._wire.sent(self._rules.write_seconds)
+                await self._wire.sent(self._rules.message_seconds)
             # A text may have thousands of statements: others have their turn.
             await asyncio.sleep(0)
 
@@ -305,7 +307,7 @@ class Conversation:
                 return False
             if count % _ROWS_AT_ONCE == 0 or self._wire.unread > _UNREAD_BYTES:
                 # Others have their turn, and no more is held than is being read.
-                await self._wire.sent(self._rules.write_seconds)
+                await self._wire.sent(self._rules.message_seconds)
                 await asyncio.sleep(0)
         return True
 

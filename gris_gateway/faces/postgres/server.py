@@ -268,7 +268,7 @@ class PostgresServer:
                     raise error_of(error) from None
         wire.send(messages.AuthenticationCleartextPassword())
         await wire.sent(self._rules.login_seconds)
-        password = wire.taken(await wire.frame(MAX_PASSWORD_BYTES))
+        password = wire.taken(await wire.frame(MAX_PASSWORD_BYTES, self._rules.login_seconds))
         if not isinstance(password, messages.PasswordMessage) or not isinstance(password.password, str):
             raise Malformed("expected a password")
         shown = Sender((f"Bearer {password.password}",), wire.certificate)

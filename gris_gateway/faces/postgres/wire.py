@@ -51,7 +51,7 @@ class WireRules:
         connections: How many connections there may be at a time; further ones are refused.
         account_connections: How many of them each account may have.
         login_seconds: How long a connection has until its caller is known.
-        write_seconds: How long a client may take to read what it asked for.
+        message_seconds: How long a client may take to send the rest of a message, or to read an answer.
         grace_seconds: How long what has begun may go on when the server stops.
     """
 
@@ -59,7 +59,7 @@ class WireRules:
     connections: int
     account_connections: int
     login_seconds: float
-    write_seconds: float
+    message_seconds: float
     grace_seconds: float
 
 
@@ -104,21 +104,26 @@ class Wire:
             message.protocol_version = version
         return message
 
-    async def frame(self, most: int) -> bytes:
-        """Read a whole message without looking into it.
+    async def frame(self, most: int, seconds: float) -> bytes:
+        """Wait for a message, and read it without looking into it.
 
         Args:
             most: The most bytes that it may have.
+            seconds: How long the client may take to send the rest of a message that it has begun.
 
         Raises:
-            ConnectionOver: The client has left.
-            Malformed: It is larger, or its length is none.
+            ConnectionOver: The client has left, or does not send the rest in time.
+            Malformed: The message is larger, or its length is impossible.
         """
         header = await self._exactly(1 + _LENGTH.size)
         (length,) = _LENGTH.unpack_from(header, 1)
         if not _LENGTH.size <= length <= most:
             raise Malformed(f"expected a message of at most {most:,} bytes")
-        return header + await self._exactly(length - _LENGTH.size)
+        try:
+            async with asyncio.timeout(seconds):
+                return header + await self._exactly(length - _LENGTH.size)
+        except TimeoutError:
+            raise ConnectionOver from None
 
     def taken(self, frame: bytes) -> PGMessage:
         """Return the message that was read.
