@@ -1,5 +1,12 @@
 """Pinot's engine before fake Pinots: nothing here starts a process."""
 
-from tests.support.fake_pinot_fixtures import opened, pinot, servers
+import pytest
 
-__all__ = ("opened", "pinot", "servers")
+from tests.support.fake_pinot_fixtures import SkippedTime, clock, opened, pinot, servers
+
+__all__ = ("clock", "opened", "pinot", "servers")
+
+
+@pytest.fixture(autouse=True)
+def waits_take_no_time(clock: SkippedTime) -> None:
+    """Let no test wait for a version."""

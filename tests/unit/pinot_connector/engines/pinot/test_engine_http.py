@@ -13,6 +13,7 @@ from pinot_connector.engines.pinot import PinotEngine, PinotTimings
 from pinot_connector.errors import DataChanged, EngineGone, EngineRefused, EngineUnavailable, IncompleteAnswer
 from tests.engines.pinot.queries import confirmed
 from tests.support.fake_pinot import QUERY, FakePinot, loaded, reported
+from tests.support.fake_pinot_fixtures import SkippedTime
 
 
 @pytest.fixture
@@ -110,7 +111,6 @@ def test_a_table_that_changes_during_the_query_is_noticed(pinot: FakePinot, engi
         ask(engine)
 
 
-@pytest.mark.slow
 def test_the_controller_is_read_once_for_a_question_that_finds_the_data_as_they_were(
     pinot: FakePinot, engine: PinotEngine
 ) -> None:
@@ -139,7 +139,6 @@ def test_an_answer_is_confirmed_by_the_list_of_segments_alone_where_none_is_left
     assert pinot.paths == ["/query/sql", f"/segments/t_OFFLINE/{path}"]
 
 
-@pytest.mark.slow
 def test_all_is_read_after_every_answer_while_replaced_segments_are_kept(
     pinot: FakePinot, engine: PinotEngine
 ) -> None:
@@ -151,7 +150,6 @@ def test_all_is_read_after_every_answer_while_replaced_segments_are_kept(
         ask(engine)
 
 
-@pytest.mark.slow
 def test_a_segment_that_is_switched_off_during_the_query_is_noticed(
     pinot: FakePinot, engine: PinotEngine
 ) -> None:
@@ -166,23 +164,22 @@ def test_a_segment_that_is_switched_off_during_the_query_is_noticed(
     assert ask(engine) == [5]
 
 
-@pytest.mark.slow
-def test_a_young_version_is_given_only_when_queries_see_it_too(pinot: FakePinot, engine: PinotEngine) -> None:
+def test_a_young_version_is_given_only_when_queries_see_it_too(
+    pinot: FakePinot, engine: PinotEngine, clock: SkippedTime
+) -> None:
     """The controller runs ahead: a segment replaced just now would answer with its old rows under the new version."""
     pinot.replies |= reported({"s": "1"}, segment_refresh_time=str(int(time.time() * 1000)))
-    started = time.monotonic()
     engine.data_version("t")
-    assert time.monotonic() - started > 1
-    started = time.monotonic()
+    waited = clock.passed
+    assert waited > 1
     engine.data_version("t")
-    assert time.monotonic() - started < 1
+    assert clock.passed == waited
 
 
-def test_an_old_version_is_given_at_once(engine: PinotEngine) -> None:
+def test_an_old_version_is_given_at_once(engine: PinotEngine, clock: SkippedTime) -> None:
     """A program that asks one question of data that nobody changes does not wait."""
-    started = time.monotonic()
     engine.data_version("t")
-    assert time.monotonic() - started < 1
+    assert clock.passed == 0
 
 
 @pytest.mark.parametrize("version", ["0.11.0", "1.5.1"])
@@ -212,7 +209,6 @@ def test_a_table_that_was_made_again_under_old_checksums_is_noticed(pinot: FakeP
     assert found == [version]
 
 
-@pytest.mark.slow
 def test_a_segment_that_should_not_be_online_is_not_waited_for(pinot: FakePinot, engine: PinotEngine) -> None:
     """A segment that is meant to be offline belongs to no whole answer."""
     pinot.replies |= reported({"s": "1", "x": "2"})

@@ -104,7 +104,6 @@ def test_a_version_that_was_found_loaded_costs_nothing_more(
     assert METADATA not in pinot.paths
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("version", ["0.11.0", "1.5.1"])
 def test_a_version_that_came_back_is_asked_for_again(
     pinot: FakePinot, opened: Callable[..., PinotEngine], version: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import closing
 from typing import Any
@@ -15,11 +14,12 @@ from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable
 from tests.engines.pinot.queries import confirmed
 from tests.support.fake_pinot import QUERY, FakePinot, refusing_server, reported
+from tests.support.fake_pinot_fixtures import SkippedTime
 from tests.unit.pinot_connector.engines.pinot.versions import METADATA, TWICE, ago, wait_for_version
 
 
 def test_the_servers_are_asked_by_their_admin_ports(
-    pinot: FakePinot, servers: dict[str, FakePinot], opened: Callable[..., PinotEngine]
+    pinot: FakePinot, servers: dict[str, FakePinot], opened: Callable[..., PinotEngine], clock: SkippedTime
 ) -> None:
     """Each that may answer has to have the new segment; with all of them there is no stated time to wait for."""
     pinot.replies |= reported({"s": "1"}, segment_refresh_time=ago(1))
@@ -29,7 +29,7 @@ def test_the_servers_are_asked_by_their_admin_ports(
     with pytest.raises(DataChanged, match="still loading"):
         engine.data_version("t")
     servers["other"].replies["/tables/t_OFFLINE/segments/crc"] = {"s": "1"}
-    wait_for_version(engine)
+    wait_for_version(engine, clock)
     assert [5] == confirmed(engine, QUERY).counts
     assert METADATA not in pinot.paths
     assert set(servers["server"].headers) == set(servers["other"].headers) == {"Bearer token"}
@@ -46,7 +46,7 @@ def test_a_server_that_has_nothing_of_the_table_is_loading_it(
 
 
 def test_a_server_that_is_silent_is_told_of(
-    pinot: FakePinot, servers: dict[str, FakePinot], opened: Callable[..., PinotEngine]
+    pinot: FakePinot, servers: dict[str, FakePinot], opened: Callable[..., PinotEngine], clock: SkippedTime
 ) -> None:
     """A broker may still ask it, so it is waited for until the cluster knows that it is gone."""
     pinot.replies["/tables/t/externalview"] = TWICE
@@ -55,19 +55,18 @@ def test_a_server_that_is_silent_is_told_of(
     with pytest.raises(DataChanged, match="does not report what it has loaded"):
         engine.data_version("t")
     pinot.replies["/tables/t/externalview"] = pinot.replies["/tables/t/idealstate"]
-    wait_for_version(engine)
+    wait_for_version(engine, clock)
 
 
-@pytest.mark.slow
 def test_a_server_that_is_gone_is_waited_for_no_longer_than_stated(
-    pinot: FakePinot, servers: dict[str, FakePinot], opened: Callable[..., PinotEngine]
+    pinot: FakePinot, servers: dict[str, FakePinot], opened: Callable[..., PinotEngine], clock: SkippedTime
 ) -> None:
     """The other replicas are proved; what one that comes back has loaded is looked at then."""
     pinot.replies |= reported({"s": "1"}, segment_refresh_time=ago(1)) | {"/tables/t/idealstate": TWICE}
-    engine = opened(server_admin=True, settle_seconds=2)
+    engine = opened(server_admin=True, settle_seconds=20)
     with pytest.raises(DataChanged, match="settle_seconds"):
         engine.data_version("t")
-    time.sleep(2)
+    clock.sleep(20)
     assert engine.data_version("t")
 
 
@@ -82,7 +81,6 @@ def test_a_server_whose_port_is_not_told_needs_an_option(
     assert opened(server_admin=True, server_admin_port=port).data_version("t")
 
 
-@pytest.mark.slow
 def test_a_gateway_asks_the_servers_where_its_configuration_says_so(pinot: FakePinot) -> None:
     """Its options are those of the engine."""
     with refusing_server(pinot) as port:
@@ -130,7 +128,10 @@ def _comes_back(pinot: FakePinot, other: FakePinot, checksum: str) -> None:
 
 
 def test_a_server_that_comes_back_with_old_rows_ends_the_use_of_a_version(
-    pinot: FakePinot, one_is_gone: dict[str, FakePinot], opened: Callable[..., PinotEngine]
+    pinot: FakePinot,
+    one_is_gone: dict[str, FakePinot],
+    opened: Callable[..., PinotEngine],
+    clock: SkippedTime,
 ) -> None:
     """It loads what was listed when it began to, and may answer from it; so the answer and the version wait."""
     engine = opened(server_admin=True)
@@ -141,12 +142,15 @@ def test_a_server_that_comes_back_with_old_rows_ends_the_use_of_a_version(
     with pytest.raises(DataChanged, match="still loading"):
         confirmed(engine, QUERY)
     _comes_back(pinot, one_is_gone["other"], "1")
-    wait_for_version(engine)
+    wait_for_version(engine, clock)
     confirmed(engine, QUERY)
 
 
 def test_an_answer_that_began_before_a_server_came_back_is_never_confirmed(
-    pinot: FakePinot, one_is_gone: dict[str, FakePinot], opened: Callable[..., PinotEngine]
+    pinot: FakePinot,
+    one_is_gone: dict[str, FakePinot],
+    opened: Callable[..., PinotEngine],
+    clock: SkippedTime,
 ) -> None:
     """That every server has the version by now does not tell what it answered from."""
     engine = opened(server_admin=True)
@@ -155,7 +159,7 @@ def test_an_answer_that_began_before_a_server_came_back_is_never_confirmed(
     _comes_back(pinot, one_is_gone["other"], "1")
     with pytest.raises(DataChanged, match="changed while"):
         confirmed(engine, QUERY)
-    wait_for_version(engine)
+    wait_for_version(engine, clock)
     with pytest.raises(DataChanged, match="changed while"):
         engine.confirm(QUERY, slow)
     confirmed(engine, QUERY, version)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import pytest
@@ -11,22 +10,21 @@ from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import DataChanged
 from tests.engines.pinot.queries import confirmed
 from tests.support.fake_pinot import QUERY, FakePinot, loaded, reported
+from tests.support.fake_pinot_fixtures import SkippedTime
 from tests.unit.pinot_connector.engines.pinot.versions import TWICE, ago, listed_twice, wait_for_version
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("replicas", ["/tables/t/idealstate", "/tables/t/externalview"])
 def test_one_of_several_replicas_proves_nothing_before_the_stated_time(
-    pinot: FakePinot, opened: Callable[..., PinotEngine], replicas: str
+    pinot: FakePinot, opened: Callable[..., PinotEngine], clock: SkippedTime, replicas: str
 ) -> None:
     """The controller tells one replica of each segment; another may be loading for as long as it is said to take."""
     pinot.replies |= reported({"s": "1"}, segment_refresh_time=ago(1)) | {replicas: TWICE}
-    engine = opened(settle_seconds=2)
-    started = time.monotonic()
+    engine = opened(settle_seconds=20)
     with pytest.raises(DataChanged, match="settle_seconds"):
         engine.data_version("t")
-    assert time.monotonic() - started < 1.5
-    time.sleep(2)
+    assert clock.passed < 10
+    clock.sleep(20)
     assert engine.data_version("t")
 
 
@@ -71,50 +69,46 @@ def test_a_table_that_was_made_again_is_waited_for(
         confirmed(engine, QUERY)
 
 
-@pytest.mark.slow
 def test_a_replica_that_comes_back_unasked_is_given_the_stated_time(
-    pinot: FakePinot, opened: Callable[..., PinotEngine]
+    pinot: FakePinot, opened: Callable[..., PinotEngine], clock: SkippedTime
 ) -> None:
     """Without the admin ports nobody tells what it has loaded."""
     pinot.replies["/tables/t/idealstate"] = TWICE
-    engine = opened(settle_seconds=1.5)
+    engine = opened(settle_seconds=20)
     confirmed(engine, QUERY)
     pinot.replies["/tables/t/externalview"] = TWICE
     with pytest.raises(DataChanged, match="changed while"):
         confirmed(engine, QUERY)
     with pytest.raises(DataChanged, match="settle_seconds"):
         confirmed(engine, QUERY)
-    time.sleep(1.5)
+    clock.sleep(20)
     confirmed(engine, QUERY)
 
 
-@pytest.mark.slow
 def test_a_replica_that_joins_while_a_version_is_waited_for_is_given_the_stated_time_too(
-    pinot: FakePinot, opened: Callable[..., PinotEngine]
+    pinot: FakePinot, opened: Callable[..., PinotEngine], clock: SkippedTime
 ) -> None:
     """It comes with what it began to load before the push."""
     pinot.replies |= reported({"s": "1"}, segment_refresh_time=ago(1)) | {"/tables/t/idealstate": TWICE}
-    engine = opened(settle_seconds=2)
+    engine = opened(settle_seconds=20)
     with pytest.raises(DataChanged, match="settle_seconds"):
         engine.data_version("t")
-    time.sleep(1)
+    clock.sleep(10)
     pinot.replies["/tables/t/externalview"] = TWICE
-    for pause in (1, 1):
+    for pause in (10, 15):
         with pytest.raises(DataChanged, match="settle_seconds"):
             engine.data_version("t")
-        time.sleep(pause)
-    time.sleep(0.5)
+        clock.sleep(pause)
     assert engine.data_version("t")
 
 
-@pytest.mark.slow
 def test_a_segment_that_was_deleted_and_pushed_again_is_waited_for(
-    pinot: FakePinot, opened: Callable[..., PinotEngine]
+    pinot: FakePinot, opened: Callable[..., PinotEngine], clock: SkippedTime
 ) -> None:
     """A replica may have missed that it was gone, and serve the old rows of that name."""
     long_ago = ago(10**4)
     pinot.replies |= listed_twice({"s": "1", "x": "9"}, segment_push_time=long_ago)
-    engine = opened(settle_seconds=2)
+    engine = opened(settle_seconds=20)
     confirmed(engine, QUERY)
     pinot.replies |= listed_twice({"x": "9"}, segment_push_time=long_ago)
     with pytest.raises(DataChanged, match="changed while"):
@@ -125,32 +119,30 @@ def test_a_segment_that_was_deleted_and_pushed_again_is_waited_for(
         confirmed(engine, QUERY)
     with pytest.raises(DataChanged, match="settle_seconds"):
         confirmed(engine, QUERY)
-    time.sleep(2)
+    clock.sleep(20)
     confirmed(engine, QUERY)
 
 
-@pytest.mark.slow
 def test_what_was_waited_for_is_not_waited_for_again(
-    pinot: FakePinot, opened: Callable[..., PinotEngine]
+    pinot: FakePinot, opened: Callable[..., PinotEngine], clock: SkippedTime
 ) -> None:
     """A segment of a new name, soon after another was replaced, does not begin the stated time anew."""
     pinot.replies |= listed_twice({"s": "1"})
-    engine = opened(settle_seconds=2)
+    engine = opened(settle_seconds=20)
     confirmed(engine, QUERY)
     pinot.replies |= listed_twice({"s": "2"})
-    started = time.monotonic()
+    started = clock.passed
     with pytest.raises(DataChanged):
         confirmed(engine, QUERY)
-    time.sleep(1)
+    clock.sleep(10)
     pinot.replies |= listed_twice({"s": "2", "new": "3"})
-    wait_for_version(engine)
-    assert 2 <= time.monotonic() - started < 2.8
+    wait_for_version(engine, clock)
+    assert 20 <= clock.passed - started < 21
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("age", "is_used"), [(0, False), (200, True)])
 def test_a_connector_that_starts_waits_for_what_was_pushed_just_now(
-    pinot: FakePinot, opened: Callable[..., PinotEngine], age: float, is_used: bool
+    pinot: FakePinot, opened: Callable[..., PinotEngine], clock: SkippedTime, age: float, is_used: bool
 ) -> None:
     """The name may have been another segment's before, which was deleted; nobody tells."""
     pushed = ago(age)
@@ -162,7 +154,7 @@ def test_a_connector_that_starts_waits_for_what_was_pushed_just_now(
     with pytest.raises(DataChanged, match="settle_seconds"):
         engine.data_version("t")
     # What was read a moment ago is not read again.
-    time.sleep(0.3)
+    clock.sleep(0.3)
     pinot.replies |= listed_twice({"s": "1", "new": "3"}, segment_push_time=pushed)
     with pytest.raises(DataChanged, match="settle_seconds"):
         engine.data_version("t")
@@ -175,22 +167,21 @@ PRUNED = {"OFFLINE": {
 }}  # fmt: skip
 
 
-@pytest.mark.slow
 def test_a_broker_that_prunes_is_given_the_stated_time_after_a_replacement(
-    pinot: FakePinot, opened: Callable[..., PinotEngine]
+    pinot: FakePinot, opened: Callable[..., PinotEngine], clock: SkippedTime
 ) -> None:
     """It leaves out segments by the times of those that they replaced; every question waits, whatever it names."""
     pinot.replies["/tables/t"] = PRUNED
-    engine = opened(settle_seconds=2)
+    engine = opened(settle_seconds=20)
     confirmed(engine, QUERY)
     pinot.replies |= reported({"s": "2"}) | loaded({"s": "2"})
-    started = time.monotonic()
+    started = clock.passed
     with pytest.raises(DataChanged, match="changed while"):
         confirmed(engine, QUERY)
     with pytest.raises(DataChanged, match="prune"):
         confirmed(engine, QUERY)
-    wait_for_version(engine)
-    assert 2 <= time.monotonic() - started < 2.8
+    wait_for_version(engine, clock)
+    assert 20 <= clock.passed - started < 21
 
 
 def test_a_broker_that_prunes_knows_nothing_else_of_a_new_name(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from pinot_connector.engines.base import Engine
 from pinot_connector.errors import DataChanged
-from tests.engines.pinot.waiting import wait_until
 from tests.support.fake_pinot import ANSWER, loaded, reported
+from tests.support.fake_pinot_fixtures import SkippedTime
 
 TWICE = {"OFFLINE": {"s": {"server": "ONLINE", "other": "ONLINE"}}, "REALTIME": None}
 METADATA = "/segments/t_OFFLINE/metadata"
@@ -29,21 +30,18 @@ def listed_twice(segments: dict[str, str], **times: str) -> dict[str, Any]:
     return reported(segments, **times) | loaded(segments) | views | {"/query/sql": ANSWER | covered}
 
 
-def wait_for_version(engine: Engine) -> None:
-    """Returns once the table has a version; fails after five seconds."""
+def wait_for_version(engine: Engine, clock: SkippedTime) -> None:
+    """Let the engine find a version; fail where it takes two minutes."""
+    until = clock.passed + 120
+    while clock.passed < until:
+        with suppress(DataChanged):
+            assert engine.data_version("t")
+            return
+        clock.sleep(0.1)
+    pytest.fail("there is no version")
 
-    def has_version() -> bool:
-        try:
-            return bool(engine.data_version("t"))
-        except DataChanged:
-            return False
 
-    wait_until(has_version, 5)
-
-
-def seconds_until_refused(engine: Engine) -> float:
-    """Returns how long the engine waits for a version that is still being loaded."""
-    started = time.monotonic()
+def require_still_loading(engine: Engine) -> None:
+    """Expect that the engine waits in vain for a version."""
     with pytest.raises(DataChanged, match="still loading"):
         engine.data_version("t")
-    return time.monotonic() - started
