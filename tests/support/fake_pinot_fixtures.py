@@ -1,6 +1,5 @@
 """Fixtures of fake Pinots; a conftest imports them."""
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -9,43 +8,14 @@ import pytest
 
 from pinot_connector.engines.pinot import PinotEngine
 from tests.support.fake_pinot import FakePinot
-
-
-class SkippedTime:
-    """Stands for the module `time` where an engine waits: only waiting moves the clock, and it takes no time."""
-
-    def __init__(self) -> None:
-        self.passed = 0.0
-        self._began = time.time()
-        self._due: list[tuple[float, Callable[[], object]]] = []
-
-    def monotonic(self) -> float:
-        """Tell the seconds that passed."""
-        return self.passed
-
-    def time(self) -> float:
-        """Tell the seconds since 1970."""
-        return self._began + self.passed
-
-    def sleep(self, seconds: float) -> None:
-        """Let time pass, and what is due happen."""
-        self.passed += seconds
-        for due in [each for each in self._due if each[0] <= self.passed]:
-            self._due.remove(due)
-            due[1]()
-
-    def after(self, seconds: float, action: Callable[[], object]) -> None:
-        """Do something once so many seconds have passed."""
-        self._due.append((self.passed + seconds, action))
+from tests.support.skipped_time import SkippedTime, skipped_time
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> SkippedTime:
-    """The time by which engines of Pinot wait for versions."""
-    skipped = SkippedTime()
-    for module in ("controller", "real_time", "version_readiness"):
-        monkeypatch.setattr(f"pinot_connector.engines.pinot.{module}.time", skipped)
-    return skipped
+def clock() -> Iterator[SkippedTime]:
+    """The time by which engines of Pinot wait."""
+    with skipped_time() as skipped:
+        yield skipped
 
 
 @pytest.fixture

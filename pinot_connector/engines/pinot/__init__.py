@@ -7,6 +7,5 @@ asks the servers which of them they have loaded, and `version_readiness` decides
 
 from pinot_connector.engines.pinot.engine import PinotEngine
 from pinot_connector.engines.pinot.loaded_segments import LoadOptions
-from pinot_connector.engines.pinot.timings import PinotTimings
 
-__all__ = ["LoadOptions", "PinotEngine", "PinotTimings"]
+__all__ = ["LoadOptions", "PinotEngine"]

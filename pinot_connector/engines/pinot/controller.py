@@ -45,12 +45,14 @@ from pinot_connector.engines.pinot.segment_lists import ChecksummedSegments, Des
 from pinot_connector.engines.pinot.single_flight import SingleFlight
 from pinot_connector.engines.pinot.table_names import path_of, real_time_refused, require_no_real_time_part
 from pinot_connector.engines.pinot.table_state import TableState
-from pinot_connector.engines.pinot.timings import PinotTimings
 from pinot_connector.engines.pinot.version_readiness import NOT_USED, VersionReadiness
 from pinot_connector.errors import DataChanged, EngineUnavailable
 
 CONFIGURATION_SECONDS = 60.0
 """How long a configuration that was found safe is trusted."""
+
+RECENT_SECONDS = 60.0
+"""How old a reading of a table's segments may be when a question begins with it."""
 
 MOVING_SECONDS = 0.25
 """How old a reading of a version that is not in use yet may be: another may have taken its place."""
@@ -87,7 +89,7 @@ class _Reading:
 class Controller:
     """Reads a controller. Thread-safe."""
 
-    def __init__(self, http: ControllerHttp, options: LoadOptions, timings: PinotTimings) -> None:
+    def __init__(self, http: ControllerHttp, options: LoadOptions) -> None:
         self._http = http
         self._threads = ThreadPoolExecutor(_READS_AT_ONCE, thread_name_prefix="pinot-controller")
         self._lock = Lock()
@@ -98,8 +100,7 @@ class Controller:
         loaded: LoadedSegments = LoadedByController(http, self._loading_threads)
         if options.server_admin:
             loaded = LoadedByServers(http, self._loading_threads, options.server_admin_port)
-        self._readiness = VersionReadiness(loaded, options.settle_seconds, timings)
-        self._recent_seconds = timings.recent_seconds
+        self._readiness = VersionReadiness(loaded, options.settle_seconds)
         self._described = DescribedSegments(http)
         self._checksummed = ChecksummedSegments(http, self._threads)
         self._segments: SegmentList = self._checksummed
@@ -199,7 +200,7 @@ class Controller:
         latest = self._latest.get(table)
         if latest is not None:
             is_used = self._readiness.is_used(table, latest.state)
-            recent = self._recent_seconds if is_used else MOVING_SECONDS
+            recent = RECENT_SECONDS if is_used else MOVING_SECONDS
             if time.monotonic() - latest.at < recent:
                 return latest.state
         return self.state(table)

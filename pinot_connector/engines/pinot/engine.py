@@ -26,7 +26,6 @@ from pinot_connector.engines.pinot.real_time import RealTime
 from pinot_connector.engines.pinot.routes import Routes
 from pinot_connector.engines.pinot.table_names import names_of, real_time_refused
 from pinot_connector.engines.pinot.table_state import TableState
-from pinot_connector.engines.pinot.timings import DEFAULT_TIMINGS, PinotTimings
 from pinot_connector.errors import DataChanged, EngineUnavailable, IncompleteAnswer
 
 REAL_TIME_VERSION = "pinot:real-time"
@@ -60,7 +59,6 @@ class PinotEngine:
         server_admin: bool = False,
         server_admin_port: int | None = None,
         settle_seconds: float = DEFAULT_SETTLE_SECONDS,
-        timings: PinotTimings = DEFAULT_TIMINGS,
     ) -> None:
         """Does not connect yet.
 
@@ -77,7 +75,6 @@ class PinotEngine:
             server_admin_port: that port, for servers that do not report it because they speak only TLS.
             settle_seconds: the longest time that a server takes to load a segment: how long a new version with replicas
                 is waited for where the servers are not asked themselves.
-            timings: how long to wait for Pinot and to trust what it reported; tests shorten these times.
 
         Raises:
             ValueError: the URLs are not both http:// or both https://, `tls` is given for http:// URLs, or the port or
@@ -92,11 +89,11 @@ class PinotEngine:
             tls=tls,
             timeout_seconds=timeout_seconds,
         )
-        self._controller = Controller(self._controller_http, options, timings)
+        self._controller = Controller(self._controller_http, options)
         self._broker = Broker(broker_url, authorization=authorization, tls=tls)
-        self._limits = LimitsInForce(timings)
+        self._limits = LimitsInForce()
         self._routes = Routes(self._broker.ask)
-        self._real_time = RealTime(self._controller, self._controller_http, self._broker, timings)
+        self._real_time = RealTime(self._controller, self._controller_http, self._broker)
         self._timeout_seconds = timeout_seconds
 
     def data_version(self, table: str) -> str:

@@ -16,7 +16,6 @@ from typing import Any
 from pinot_connector.engines.pinot.answer import broker_of, require_no_exceptions
 from pinot_connector.engines.pinot.columns import PinotColumn
 from pinot_connector.engines.pinot.configuration import EXACT
-from pinot_connector.engines.pinot.timings import PinotTimings
 from pinot_connector.errors import EngineRefused, EngineUnavailable
 
 LARGEST = 100_001
@@ -24,6 +23,9 @@ LARGEST = 100_001
 
 MOST_BROKERS = 8
 """How many answers to wait for from the wanted broker; others may be behind the same address."""
+
+PLAN_MEMORY_SECONDS = 60.0
+"""How long a broker is trusted to treat a LIMIT as its last plan showed."""
 
 _MOST_REMEMBERED = 1000
 _REDUCE = re.compile(r"BROKER_REDUCE\(.*\blimit:(\d+)")
@@ -54,8 +56,7 @@ class LimitsInForce:
     A broker is known by its name in its answers. Before Pinot 1.0 there is none, and the address stands for one broker.
     """
 
-    def __init__(self, timings: PinotTimings) -> None:
-        self._memory_seconds = timings.plan_memory_seconds
+    def __init__(self) -> None:
         self._plans: dict[str, Plan] = {}
 
     def brokers(self) -> frozenset[str]:
@@ -98,7 +99,7 @@ class LimitsInForce:
         raise EngineUnavailable("the broker that answered cannot be found again behind Pinot's address")
 
     def _is_recent(self, plan: Plan) -> bool:
-        return time.monotonic() - plan.at < self._memory_seconds
+        return time.monotonic() - plan.at < PLAN_MEMORY_SECONDS
 
     def _remember(self, broker: str, plan: Plan) -> None:
         if len(self._plans) >= _MOST_REMEMBERED:

@@ -41,7 +41,7 @@ from pinot_connector.engines.pinot.time_boundary import (
     require_retained,
     require_whole_parts,
 )
-from pinot_connector.engines.pinot.timings import PinotTimings
+from pinot_connector.engines.pinot.version_readiness import VERSION_TIMEOUT_SECONDS
 from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable, IncompleteAnswer
 
 _TRIES = 3
@@ -68,21 +68,13 @@ class RealTime:
         controller: knows the tables.
         http: the same controller.
         broker: the broker.
-        timings: how long to wait.
     """
 
-    def __init__(
-        self,
-        controller: Controller,
-        http: ControllerHttp,
-        broker: Broker,
-        timings: PinotTimings,
-    ) -> None:
+    def __init__(self, controller: Controller, http: ControllerHttp, broker: Broker) -> None:
         self._controller = controller
         self._http = http
         self._broker = broker
         self._threads = ThreadPoolExecutor(_READS_AT_ONCE, thread_name_prefix="pinot-stream")
-        self._timeout_seconds = timings.version_timeout_seconds
         self._offline_routes = Routes(broker.ask)
         self._ends = StreamEnds()
         self._routed: dict[str, _Routed] = {}
@@ -173,7 +165,7 @@ class RealTime:
                 reading = StreamReading(self._segments(table, stream), offline)
             except DataChanged:
                 since = self._refused_since.setdefault(table, time.monotonic())
-                if time.monotonic() - since > self._timeout_seconds:
+                if time.monotonic() - since > VERSION_TIMEOUT_SECONDS:
                     raise
                 time.sleep(_PAUSE_SECONDS)
             else:

@@ -19,7 +19,6 @@ from pinot_connector.engines.pinot.loaded_segments import (
 )
 from pinot_connector.engines.pinot.replaced_segments import ReplacedSegments
 from pinot_connector.engines.pinot.table_state import TableState
-from pinot_connector.engines.pinot.timings import PinotTimings
 from pinot_connector.errors import DataChanged, GrisError
 
 YOUNG_SECONDS = 60.0
@@ -27,6 +26,12 @@ YOUNG_SECONDS = 60.0
 
 CLOCK_SECONDS = 60.0
 """How far the clocks of two machines may differ."""
+
+VERSION_TIMEOUT_SECONDS = 5.0
+"""How long a question waits for a new version; those that come later are refused at once: each holds a thread."""
+
+BROKER_DELAY_SECONDS = 2.0
+"""How long a broker may go on with the segments that it knew, which of them replace others, and their times."""
 
 NOT_USED = 0
 """The number of no use of a table's state; see `VersionReadiness.use`."""
@@ -91,14 +96,11 @@ class VersionReadiness:
     Args:
         loaded: reports what the servers have loaded.
         settle_seconds: the longest time that a server takes to load a segment.
-        timings: how long to wait, and how long brokers take to learn of a change.
     """
 
-    def __init__(self, loaded: LoadedSegments, settle_seconds: float, timings: PinotTimings) -> None:
+    def __init__(self, loaded: LoadedSegments, settle_seconds: float) -> None:
         self._loaded = loaded
         self._settle_seconds = settle_seconds
-        self._timeout_seconds = timings.version_timeout_seconds
-        self._broker_delay_seconds = timings.broker_delay_seconds
         self._lock = Lock()
         self._numbers = itertools.count(NOT_USED + 1)
         self._watches: dict[str, _Watch] = {}
@@ -174,7 +176,7 @@ class VersionReadiness:
                 watch.used_on = watch.used_on or finding
             return 0.0
         pause = min(usable_at - now, watch.pause(now))
-        if now + pause > watch.first_seen + self._timeout_seconds:
+        if now + pause > watch.first_seen + VERSION_TIMEOUT_SECONDS:
             raise DataChanged(finding.problem or (_PRUNERS if usable_at == pruners_at else _REPLICAS))
         return pause
 
@@ -225,7 +227,7 @@ class VersionReadiness:
         if search is None:
             return self._find_loaded(table, watch, own)
         try:
-            return search.result(self._timeout_seconds)
+            return search.result(VERSION_TIMEOUT_SECONDS)
         except TimeoutError:
             raise DataChanged(_BEING_ASKED) from None
 
@@ -269,11 +271,11 @@ class VersionReadiness:
     def _known_to_brokers_at(self, watch: _Watch) -> float:
         if watch.missing_at is not None:
             # Brokers learn of a segment only when it is loaded.
-            return watch.missing_at + self._broker_delay_seconds
+            return watch.missing_at + BROKER_DELAY_SECONDS
         is_young = abs(time.time() - watch.state.changed_at) < YOUNG_SECONDS
         # Where replaced segments are kept, they may have been replaced just now by others that came long ago.
         is_new = watch.is_change or is_young or not watch.state.is_entire
-        return watch.first_seen + self._broker_delay_seconds if is_new else watch.first_seen
+        return watch.first_seen + BROKER_DELAY_SECONDS if is_new else watch.first_seen
 
 
 def _are_same(one: TableState, other: TableState) -> bool:

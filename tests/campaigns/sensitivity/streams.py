@@ -12,6 +12,7 @@ import datetime
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,17 +26,17 @@ from dp_service.queries.policy import parse_policy
 from dp_service.queries.render import render
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.structured import HistogramQuery
-from pinot_connector.engines.pinot import PinotEngine, PinotTimings
+from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import EngineError
 from tests.engines.pinot.queries import confirmed
 from tests.support.engine_queries import engine_query
 from tests.support.fake_pinot import FakePinot
+from tests.support.skipped_time import skipped_time
 
 MEMBERS = ("m0", "m1", "m2")
 PARTITIONS = 2
 TODAY = int(time.time()) // 86_400
 _MOST_ARTICLES = 3
-_AT_ONCE = PinotTimings(version_timeout_seconds=0.3, broker_delay_seconds=0.0)
 _COVERS = {"exceptions": [], "numServersQueried": 1, "numServersResponded": 1}
 
 NO_TRUTH = "the answer is not the truth"
@@ -343,13 +344,11 @@ def outcome(world: StreamWorld, pinot: FakePinot) -> Counts | str:
     resolution = resolution_of(world)
     pinot.replies, pinot.routes_of["t_REALTIME"] = reports_of(world, resolution)
     pinot.routes_say = {"numConsumingSegmentsQueried": PARTITIONS}
-    engine = PinotEngine(controller=pinot.url, broker=pinot.url, timings=_AT_ONCE)
-    try:
-        answer = confirmed(engine, engine_query(resolution, "pinot"))
-    except EngineError as error:
-        return f"{type(error).__name__}: {error}"
-    finally:
-        engine.close()
+    with skipped_time(), closing(PinotEngine(controller=pinot.url, broker=pinot.url)) as engine:
+        try:
+            answer = confirmed(engine, engine_query(resolution, "pinot"))
+        except EngineError as error:
+            return f"{type(error).__name__}: {error}"
     return {str(each): count for each, count in zip(answer.elements[0], answer.counts, strict=True)}
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.support.fake_pinot_fixtures import SkippedTime, clock, opened, pinot, servers
+from tests.support.fake_pinot_fixtures import clock, opened, pinot, servers
+from tests.support.skipped_time import SkippedTime
 
 __all__ = ("clock", "opened", "pinot", "servers")
 

@@ -9,11 +9,11 @@ from contextlib import closing, suppress
 import pytest
 
 from pinot_connector.engines.base import EngineQuery
-from pinot_connector.engines.pinot import PinotEngine, PinotTimings
+from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import DataChanged, EngineGone, EngineRefused, EngineUnavailable, IncompleteAnswer
 from tests.engines.pinot.queries import confirmed
 from tests.support.fake_pinot import QUERY, FakePinot, loaded, reported
-from tests.support.fake_pinot_fixtures import SkippedTime
+from tests.support.skipped_time import SkippedTime
 
 
 @pytest.fixture
@@ -193,19 +193,20 @@ def test_a_segment_without_a_checksum_is_still_being_loaded(
         engine.data_version("t")
 
 
-def test_a_table_that_was_made_again_under_old_checksums_is_noticed(pinot: FakePinot) -> None:
+def test_a_table_that_was_made_again_under_old_checksums_is_noticed(
+    pinot: FakePinot, engine: PinotEngine, clock: SkippedTime
+) -> None:
     """The controller goes on giving the checksums of segments that are gone: about each one it is asked in turn."""
     pinot.replies["/version"] = {"pinot-controller": "0.11.0"}
     pinot.replies |= reported({"s": "1", "r": "1"}) | loaded({"s": "1", "r": "1"})
     sound = pinot.replies["/segments/t_OFFLINE/s/metadata"]
-    timings = PinotTimings(recent_seconds=0.0)
-    with closing(PinotEngine(controller=pinot.url, broker=pinot.url, timings=timings)) as engine:
-        version = engine.data_version("t")
-        pinot.replies["/segments/t_OFFLINE/r/metadata"] = sound | {"segment.crc": "2"}
-        found = []
-        for _ in range(2):
-            with suppress(DataChanged):
-                found.append(engine.data_version("t"))
+    version = engine.data_version("t")
+    pinot.replies["/segments/t_OFFLINE/r/metadata"] = sound | {"segment.crc": "2"}
+    found = []
+    for _ in range(2):
+        clock.sleep(60)
+        with suppress(DataChanged):
+            found.append(engine.data_version("t"))
     assert found == [version]
 
 

@@ -14,7 +14,7 @@ from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import DataChanged, EngineRefused, EngineUnavailable
 from tests.engines.pinot.queries import confirmed
 from tests.support.fake_pinot import QUERY, FakePinot, refusing_server, reported
-from tests.support.fake_pinot_fixtures import SkippedTime
+from tests.support.skipped_time import SkippedTime
 from tests.unit.pinot_connector.engines.pinot.versions import METADATA, TWICE, ago, wait_for_version
 
 

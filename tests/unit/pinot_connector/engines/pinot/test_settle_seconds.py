@@ -10,7 +10,7 @@ from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import DataChanged
 from tests.engines.pinot.queries import confirmed
 from tests.support.fake_pinot import QUERY, FakePinot, loaded, reported
-from tests.support.fake_pinot_fixtures import SkippedTime
+from tests.support.skipped_time import SkippedTime
 from tests.unit.pinot_connector.engines.pinot.versions import TWICE, ago, listed_twice, wait_for_version
 
 

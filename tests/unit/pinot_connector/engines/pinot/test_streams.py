@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pinot_connector.engines.base import ClosedStream, ColumnType, ReadColumn
-from pinot_connector.engines.pinot import PinotEngine, PinotTimings
+from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import DataChanged, EngineRefused, IncompleteAnswer
 from tests.engines.pinot.queries import confirmed
 from tests.support.fake_pinot import FakePinot
@@ -37,8 +37,8 @@ def pinot() -> Iterator[FakePinot]:
 
 @pytest.fixture
 def engine(opened: Callable[..., PinotEngine]) -> PinotEngine:
-    """An engine that does not wait for what is not in yet."""
-    return opened(timings=PinotTimings(version_timeout_seconds=0.0))
+    """An engine for the fake Pinot."""
+    return opened()
 
 
 @pytest.mark.parametrize("stream", [BY_OFFSETS, BY_DELAY])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pinot_connector.engines.base import ClosedStream
-from pinot_connector.engines.pinot import PinotEngine, PinotTimings
+from pinot_connector.engines.pinot import PinotEngine
 from pinot_connector.errors import (
     DataChanged,
     EngineError,
@@ -35,8 +35,8 @@ def pinot() -> Iterator[FakePinot]:
 
 @pytest.fixture
 def engine(opened: Callable[..., PinotEngine]) -> PinotEngine:
-    """An engine that waits only until brokers know what is new."""
-    return opened(timings=PinotTimings(version_timeout_seconds=1.0, broker_delay_seconds=0.0))
+    """An engine for the fake Pinot."""
+    return opened()
 
 
 def test_both_parts_are_asked_if_the_policy_promises_whole_days(

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pinot_connector.engines.pinot import PinotEngine
 from tests.engines.pinot.queries import confirmed
 from tests.support.fake_pinot import QUERY, FakePinot, loaded, reported
-from tests.support.fake_pinot_fixtures import SkippedTime
+from tests.support.skipped_time import SkippedTime
 from tests.unit.pinot_connector.engines.pinot.versions import (
     METADATA,
     require_still_loading,

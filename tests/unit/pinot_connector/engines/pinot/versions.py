@@ -11,7 +11,7 @@ import pytest
 from pinot_connector.engines.base import Engine
 from pinot_connector.errors import DataChanged
 from tests.support.fake_pinot import ANSWER, loaded, reported
-from tests.support.fake_pinot_fixtures import SkippedTime
+from tests.support.skipped_time import SkippedTime
 
 TWICE = {"OFFLINE": {"s": {"server": "ONLINE", "other": "ONLINE"}}, "REALTIME": None}
 METADATA = "/segments/t_OFFLINE/metadata"
