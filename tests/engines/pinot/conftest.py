@@ -13,12 +13,9 @@ from tests.engines.pinot.facts import Facts, facts_of, version_of, wanted_versio
 from tests.engines.pinot.plain_http import HTTP
 from tests.engines.pinot.planner import Ask, Planned, Planner, Table, on_cluster, running_planner
 from tests.engines.pinot.trimmed_table import TrimmedTable, create_trimmed_table
-from tests.support.fake_pinot_fixtures import pinot
 from tests.support.java_options import UNVERIFIED_BYTECODE
 from tests.support.programs import found
 from tests.support.rings import needs
-
-__all__ = ("pinot",)
 
 
 @pytest.fixture(scope="package")

@@ -9,6 +9,7 @@ from pinot_connector.engines.base import (
     ReadColumn,
 )
 from pinot_connector.engines.pinot.configuration import EXACT
+from pinot_connector.errors import EngineError
 
 
 def confirmed(engine: Engine, query: EngineQuery, data_version: str = "") -> EngineAnswer:
@@ -36,3 +37,11 @@ def count_members(
     )
     columns = tuple(ExpectedColumn(f"d{i}", kind) for i, (_, kind) in enumerate(dimensions))
     return EngineQuery(table, sql, columns, limit if row_limit is None else row_limit, reads=reads)
+
+
+def outcome(engine: Engine, query: EngineQuery, version: str) -> object:
+    """Return the elements of a confirmed answer on this version, or the error."""
+    try:
+        return confirmed(engine, query, version).elements
+    except EngineError as error:
+        return error

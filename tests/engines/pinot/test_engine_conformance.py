@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -30,45 +32,32 @@ _COLUMNS = {
 _numbers = itertools.count()
 
 
-class Tables:
-    """A table that holds `ROWS`, until a test replaces them; then there is another one for the next."""
-
-    def __init__(self, cluster: PinotCluster) -> None:
-        self._cluster = cluster
-        self._current: str | None = None
-
-    def current(self) -> str:
-        """Return the table's name."""
-        if self._current is None:
-            table = self._current = f"conformance_{next(_numbers)}"
-            create_table(self._cluster, table, _COLUMNS)
-            _store(self._cluster, table, ROWS)
-            wait_for_rows(self._cluster, table, len(ROWS))
-        return self._current
-
-    def replace_rows(self) -> None:
-        """Replace the rows of the current one, which no other test is given."""
-        _store(self._cluster, self.current(), OTHER_ROWS)
-        self._current = None
-
-
-@pytest.fixture(scope="module")
-def tables(pinot_cluster: PinotCluster) -> Tables:
-    """The table of these tests."""
-    return Tables(pinot_cluster)
-
-
 class TestPinot(EngineConformance):
-    """A table of one segment, which is replaced."""
+    """A table of one segment, which is replaced; an engine waits until brokers know of one, so most tests share it."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def held(cls, pinot_cluster: PinotCluster) -> Iterator[HeldTable]:
+        """The rows in a table that stays."""
+        yield from _held(pinot_cluster)
 
     @pytest.fixture
-    def held(self, pinot_cluster: PinotCluster, engine: PinotEngine, tables: Tables) -> HeldTable:
-        """The rows, and an engine that has seen nothing of them."""
-        return HeldTable(
+    def own(self, pinot_cluster: PinotCluster) -> Iterator[HeldTable]:
+        """The rows in a table of one test."""
+        yield from _held(pinot_cluster)
+
+
+def _held(cluster: PinotCluster) -> Iterator[HeldTable]:
+    table = f"conformance_{next(_numbers)}"
+    create_table(cluster, table, _COLUMNS)
+    _store(cluster, table, ROWS)
+    wait_for_rows(cluster, table, len(ROWS))
+    with closing(PinotEngine(controller=cluster.controller_url, broker=cluster.broker_url)) as engine:
+        yield HeldTable(
             engine,
-            tables.current(),
-            replace_rows=tables.replace_rows,
-            features=_features(pinot_cluster),
+            table,
+            replace_rows=lambda: _store(cluster, table, OTHER_ROWS),
+            features=_features(cluster),
             null_stand_in="null",
         )
 

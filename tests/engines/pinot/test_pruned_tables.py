@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -17,11 +19,10 @@ from pinot_connector.budgets import Cost
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.base import ColumnType, EngineQuery, ReadColumn
 from pinot_connector.engines.pinot import PinotEngine
-from pinot_connector.errors import EngineUnavailable, GrisError, IncompleteAnswer
+from pinot_connector.errors import GrisError
 from pinot_connector.release_store import MemoryReleaseStore
-from tests.engines.pinot.loading import create_table, plain_answer, upload, wait_for_rows
+from tests.engines.pinot.loading import create_table, upload, wait_for_rows
 from tests.engines.pinot.queries import confirmed, count_members
-from tests.engines.pinot.waiting import wait_until
 from tests.support.clients import blocking_client_of
 from tests.support.embedded import embedded
 from tests.support.rings import needs
@@ -102,6 +103,16 @@ def pairs(pinot_cluster: PinotCluster) -> PinotCluster:
 
 
 @pytest.fixture(scope="module")
+def engine(pairs: PinotCluster) -> Iterator[PinotEngine]:
+    """One engine for all questions: it waits once until brokers know of tables so young, and for all together."""
+    with closing(PinotEngine(controller=pairs.controller_url, broker=pairs.broker_url)) as engine:
+        names = [f"{pair}_{more}" for pair in PAIRS for more in (0, 1)]
+        with ThreadPoolExecutor(len(names)) as threads:
+            list(threads.map(engine.data_version, names))
+        yield engine
+
+
+@pytest.fixture(scope="module")
 @needs("process")
 def services(pairs: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServices]:
     """Both services, with a policy for every table, and for the offline parts in closed periods."""
@@ -163,32 +174,3 @@ def _later(table: str) -> EngineQuery:
         where="WHERE day >= 17015",
         reads=(ReadColumn("day", ColumnType.DATE, None),),
     )
-
-
-def test_no_server_at_all_is_not_taken_for_no_segment(pairs: PinotCluster, engine: PinotEngine) -> None:
-    """Pinot 0.11 says the same, word for word, when every segment is pruned and when every server is dead."""
-    query = _later("by_time_1")
-    version = engine.data_version(query.table)
-
-    def is_refused() -> bool:
-        try:
-            assert [1] == confirmed(engine, query, version).counts
-        except (IncompleteAnswer, EngineUnavailable):
-            return True
-        return False
-
-    def is_left_alone() -> bool:
-        answer = plain_answer(pairs, query.sql)
-        assert is_refused()
-        return not answer["numServersQueried"]
-
-    # Once the broker has shown its segments nobody looks at them again: the counts before and after are what is left.
-    assert not is_refused()
-    for number in (0, 1):
-        pairs.kill_server(number)
-    try:
-        wait_until(is_left_alone, seconds=120)
-    finally:
-        for number in (0, 1):
-            pairs.start_server(number)
-    wait_until(lambda: not is_refused())

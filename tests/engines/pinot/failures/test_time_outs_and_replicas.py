@@ -6,8 +6,9 @@ from contextlib import closing
 import pytest
 
 from deploy.pinot.cluster import PinotCluster
-from pinot_connector.engines.base import ColumnType
+from pinot_connector.engines.base import ColumnType, ReadColumn
 from pinot_connector.engines.pinot import PinotEngine
+from pinot_connector.errors import EngineUnavailable, IncompleteAnswer
 from tests.engines.pinot.loading import (
     create_table,
     has_table,
@@ -113,3 +114,43 @@ def test_a_broker_that_detects_failures_answers_the_second_time(
     confirmed(asking, query, version)
     detecting_broker.kill_server(0)
     assert [5] == confirmed(asking, query, version).counts
+
+
+def test_no_server_at_all_is_not_taken_for_no_segment(
+    pinot_cluster: PinotCluster, engine: PinotEngine
+) -> None:
+    """Pinot 0.11 says the same, word for word, when every segment is pruned and when every server is dead."""
+    create_table(pinot_cluster, "pruned", COLUMNS, routing={"segmentPrunerTypes": ["time"]})
+    upload(pinot_cluster, "pruned", "pruned_old", ROWS)
+    upload(pinot_cluster, "pruned", "pruned_new", [{"member_id": "m", "country": "DE", "day": 17020}])
+    wait_for_rows(pinot_cluster, "pruned", len(ROWS) + 1)
+    query = count_members(
+        "pruned",
+        ("country", ColumnType.STRING),
+        where="WHERE day >= 17015",
+        reads=(ReadColumn("day", ColumnType.DATE, None),),
+    )
+    version = engine.data_version(query.table)
+
+    def is_refused() -> bool:
+        try:
+            assert [1] == confirmed(engine, query, version).counts
+        except (IncompleteAnswer, EngineUnavailable):
+            return True
+        return False
+
+    def is_left_alone() -> bool:
+        answer = plain_answer(pinot_cluster, query.sql)
+        assert is_refused()
+        return not answer["numServersQueried"]
+
+    # Once the broker has shown its segments nobody looks at them again: the counts before and after are what is left.
+    assert not is_refused()
+    for number in (0, 1):
+        pinot_cluster.kill_server(number)
+    try:
+        wait_until(is_left_alone, seconds=120)
+    finally:
+        for number in (0, 1):
+            pinot_cluster.start_server(number)
+    wait_until(lambda: not is_refused())
