@@ -242,7 +242,7 @@ def policy_of(rows: Rows, setting: Setting) -> str:
     shared = (
         "    member: member\n"
         + ("    block: slice\n" if setting.has_blocks else "")
-        + "    time: {column: day, type: date, buckets: [week, month]}\n"
+        + f"    time: {{column: day, type: date, buckets: {{week: {BUCKETS}, month: {BUCKETS}}}}}\n"
         "    data_version: bench\n"
     )
     columns = (
@@ -282,7 +282,7 @@ def _of_numbers(rows: Rows, setting: Setting) -> str:
     rows_within = f"row_lower: {-row if low < 0 else 0}, row_upper: {row}"
     grid = f"{{scale: geometric, from: 1, to: {largest}, cells: 400}}"
     return (
-        f"    contributions: {{bound: in_query, typical: 2, buckets: {BUCKETS}, units: {setting.number_units}, "
+        f"    contributions: {{bound: in_query, typical: 2, units: {setting.number_units}, "
         "sums: {max_members: 1000000, max_rows: 100000000}}\n"
         f"    measures: {{distinct_members: true, events: {{tau: {tau}, tau_is: clipped}}}}\n"
         f"    values: {{amount: {{type: int64, lower: 0, upper: {upper}, {rows_within}}}}}\n"

@@ -70,6 +70,8 @@ def _cells(column: ColumnEntry) -> tuple[str, ...]:
         values += f"; {format_published(column.published.rho, column.published.delta)}"
     if column.looked_up_by is not None:
         values += f"; looked up by {column.looked_up_by}"
+    if column.typical is not None:
+        values += f"; a member typically has {column.typical}"
     return column.name, column.type.value, mechanism, filters, values
 
 
@@ -86,7 +88,7 @@ def _format_contributions(contributions: CatalogContributions) -> str:
         ""
         if names is None
         else f"; over columns of unknown values a first look names at most {names.max_names} elements, for "
-        f"{names.units} of these units, with a member in at most {names.typical}"
+        f"{names.units} of these units"
     )
     shift = (
         "; counts of small known domains are released relative to their total"
@@ -147,9 +149,7 @@ def _format_time(time: TimeEntry) -> str:
 def _format_buckets(time: TimeEntry) -> str:
     if not time.buckets:
         return ""
-    most = time.member_buckets
-    bound = "" if most is None else f" (a member of more than {most} counts with less than 1 in each)"
-    return f"; in buckets of a {', '.join(time.buckets)}{bound}"
+    return f"; in buckets of a {', '.join(time.buckets)}"
 
 
 def _format_end(value: int, unit: TimeUnit) -> str:
@@ -174,11 +174,18 @@ _BECAUSE = {
 
 def _bounded(contributions: CatalogContributions) -> str:
     """Return in how many elements a member counts, of a question whose range decides how many periods there are."""
-    reach = f"at most {formats.counted(contributions.typical, 'element')}"
+    most = contributions.delta
+    reach = (
+        "in full with as many elements as are typical of the columns"
+        if most is None
+        else f"in at most {formats.counted(most, 'element')}"
+    )
     if contributions.names is not None:
         reach += " of those that a first look names"
     if contributions.periods is None:
         reach += " in each period"
     elif contributions.periods > 1:
         reach += f" in each of {contributions.periods} periods"
-    return f"counts are of bounded contributions: a member counts in {reach}, {_BECAUSE[contributions.bounded_by]}"
+    return (
+        f"counts are of bounded contributions: a member counts {reach}, {_BECAUSE[contributions.bounded_by]}"
+    )

@@ -69,9 +69,8 @@ class TimeEntry:
     """The column that time ranges restrict, and the zone in which days begin.
 
     `refresh` None: rows count as they arrive. `closed_before` is the first value that no question sees now. `buckets`
-    are those into which questions may divide it; `member_buckets` is in how many of them a member counts in full in
-    questions by them alone, None: as in other elements, or in all where contributions are not bounded. `parts` are
-    what questions may group by of its times, such as `EXTRACT(HOUR FROM viewed_at)`.
+    are those into which questions may divide it. `parts` are what questions may group by of its times, such as
+    `EXTRACT(HOUR FROM viewed_at)`.
     """
 
     column: str
@@ -80,7 +79,6 @@ class TimeEntry:
     refresh: Refresh | None
     closed_before: int | None
     buckets: tuple[str, ...] = ()
-    member_buckets: int | None = None
     parts: tuple[str, ...] = ()
 
 
@@ -121,7 +119,8 @@ class ColumnEntry:
     """A column that questions may use.
 
     `mechanism` answers where questions group by this column alone; None: they may not. `domain` None: its values are
-    not known beforehand. `delta` is the most of its values that one member has, None: any number. `null_value` stands
+    not known beforehand. `delta` is the most of its values that one member has, None: any number. `typical` is how many
+    a member typically has where the query bounds members, None: the policy says no such number. `null_value` stands
     for rows without a value, None: they are left out. `published` is what finding the domain in the data cost everyone
     who may see it, None: it was not found there. `looked_up_by` is the column by whose values this one's are looked up,
     in a public file that the policy names; None: the table has the column itself.
@@ -134,18 +133,15 @@ class ColumnEntry:
     domain: tuple[ShownScalar, ...] | None = field(metadata=read_by(_domain))
     delta: int | None
     null_value: ShownScalar | None = field(metadata=read_by(_null_value))
+    typical: int | None = None
     published: PublishedDomain | None = None
     looked_up_by: str | None = None
 
 
 @dataclass(frozen=True)
 class CatalogNames:
-    """The first of two looks: it takes `units` of the information units, and names at most `max_names` elements.
+    """The first of two looks: it takes `units` of the information units, and names at most `max_names` elements."""
 
-    A member counts in full in at most `typical` elements in it, in each period.
-    """
-
-    typical: int
     units: Fraction
     max_names: int
 
@@ -154,15 +150,15 @@ class CatalogNames:
 class CatalogContributions:
     """How the contributions of a table's members are bounded, whatever is asked.
 
-    A member counts in full in at most `typical` elements in each of so many `periods`, None: the question's range
-    decides how many. A question costs `units` information units, and one that says how exact it has to be `least_units`
-    to `most_units`. `min_count` is the smallest count that is considered over an unknown domain. `names` is the first
-    of two looks, None if there is one. `may_shift`: questions by small known domains can be answered relative to their
-    total.
+    A member counts in at most `delta` elements in each of so many `periods`, None: the question's range decides how
+    many; `delta` None: its columns say how many elements count in full (`ColumnEntry.typical`). A question costs
+    `units` information units, and one that says how exact it has to be `least_units` to `most_units`. `min_count` is
+    the smallest count that is considered over an unknown domain. `names` is the first of two looks, None if there is
+    one. `may_shift`: questions by small known domains can be answered relative to their total.
     """
 
     bounded_by: BoundedBy
-    typical: int
+    delta: int | None
     periods: int | None
     units: int
     least_units: int

@@ -31,13 +31,11 @@ class Source(ABC):
         is_of_member: Whether it is of all of a member's rows in an element, and not of one row.
         counts_together: Whether a member counts in all of its values, or in none.
         is_cumulative: Whether who has a value has all before it.
-        has_own_bound: Whether a policy may bound in how many of its values a member counts.
     """
 
     is_of_member: ClassVar[bool] = False
     counts_together: ClassVar[bool] = False
     is_cumulative: ClassVar[bool] = False
-    has_own_bound: ClassVar[bool] = False
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _: type, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -251,6 +249,11 @@ class TextRestriction:
     values: tuple[str, ...]
     excluded: bool
 
+    @property
+    def size(self) -> int | None:
+        """How many values it allows; None: any number."""
+        return None if self.excluded else len(self.values)
+
     def among(self, values: tuple[Value, ...]) -> tuple[Value, ...]:
         """Return those of some values that meet the condition."""
         listed = frozenset(self.values)
@@ -263,6 +266,11 @@ class OrdinalRestriction:
 
     column: QueryColumn
     intervals: Intervals
+
+    @property
+    def size(self) -> int:
+        """How many values it allows."""
+        return sum(each.end - each.start for each in self.intervals)
 
     @property
     def hull(self) -> Interval:

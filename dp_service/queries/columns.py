@@ -13,6 +13,7 @@ from dp_service.queries.lookups import Entries
 from dp_service.queries.policy_types import MAXIMUM_DOMAIN_SIZE, Stated
 from dp_service.queries.publications import Publication
 from dp_service.queries.times import Timestamps
+from dp_service.queries.typical import Values
 from dp_service.terms import ColumnType
 
 
@@ -60,6 +61,8 @@ class ColumnKeys(Stated):
         operators: Which conditions questions may set on it.
         delta: With how many of the column's values one member can appear, including those outside the domain and a kept
             NULL; None: any number.
+        typical: How many of the column's values a member typically has, where the query bounds members: one with so
+            many counts in full.
     """
 
     type: Annotated[ColumnType, Field(strict=False)]
@@ -68,10 +71,11 @@ class ColumnKeys(Stated):
         default_factory=list
     )
     delta: Annotated[int, Field(gt=0, le=MAXIMUM_DOMAIN_SIZE)] | None = None
+    typical: Annotated[int, Field(gt=0, le=MAXIMUM_DOMAIN_SIZE)] | None = None
 
 
 class Column(ColumnKeys):
-    """A column that the policy lists, with what its keys lead to; that of a lookup lowers `delta`.
+    """A column that the policy lists, with what its keys lead to; that of a lookup bounds `delta` and `typical`.
 
     Attributes:
         name: The name of the column.
@@ -98,11 +102,17 @@ class Column(ColumnKeys):
         """What stands for NULL in answers; None: rows with NULL are left out."""
         return self.null_value if self.nulls is Nulls.KEEP else None
 
-    def delta_within(self, restricted: bool) -> int | None:
-        """Return with how many counted values one member can appear; None: any number.
+    def where_typical(self, others: int | None) -> Column:
+        """Return the column with what is typical of others, if questions may group by it and it states nothing."""
+        needs = self.group_by and self.typical is None and others is not None
+        return self.model_copy(update={"typical": others}) if needs else self
 
-        If `restricted`, only values of the domain are counted, so its size is a bound too.
-        """
-        if self.delta is None or self.domain is None or not restricted:
-            return self.delta
-        return min(self.delta, len(self.domain))
+    @property
+    def of_member(self) -> int | None:
+        """How many of its values a member typically has, or at most; None: any number."""
+        return self.delta if self.typical is None else self.typical
+
+    @property
+    def of_member_within(self) -> int | None:
+        """The same among the values of its domain."""
+        return Values(self.of_member, None if self.domain is None else len(self.domain)).least

@@ -22,9 +22,10 @@ from dp_service.queries.canonical_query import (
     CanonicalQuery,
     QueryDistinct,
 )
+from dp_service.queries.domains import MAXIMUM_ELEMENTS
 from dp_service.queries.elements import date_of, timestamp_of
 from dp_service.queries.errors import QuestionError
-from dp_service.queries.member_functions import most_elements, stated_for
+from dp_service.queries.member_functions import most_elements
 from dp_service.queries.policy_types import MAXIMUM_NAMES
 from dp_service.queries.table_contributions import ONE_PERIOD, Contributions, Names
 from dp_service.queries.tables import Table
@@ -55,7 +56,7 @@ def prepared_copy(table: Table) -> PreparedCopy | None:
     if stated is None or stated.bounded_by is not BoundedBy.PREPARED:
         return None
     return PreparedCopy(
-        table.name, table.member, tuple(stated.elements), stated.typical, _stated_period(stated, table.time)
+        table.name, table.member, tuple(stated.elements), promised(stated), _stated_period(stated, table.time)
     )
 
 
@@ -71,8 +72,21 @@ def _stated_period(stated: Contributions, time: TimeColumn | None) -> str:
     return f"{stated.periods}({column})"
 
 
+def promised(stated: Contributions) -> int:
+    """Return in how many elements a member counts at most where no query bounds members."""
+    if stated.delta is None:
+        raise AssertionError("only a query bounds members without a promise")
+    return stated.delta
+
+
 def bounded_contributions(
-    stated: Contributions, table: Table, query: CanonicalQuery, domain: Sequence[Element] | None, *, tau: int
+    stated: Contributions,
+    table: Table,
+    query: CanonicalQuery,
+    domain: Sequence[Element] | None,
+    *,
+    typical: int | None,
+    tau: int,
 ) -> BoundedContributions:
     """Return the parameters of a release of bounded contributions.
 
@@ -81,16 +95,16 @@ def bounded_contributions(
         table: The table that is asked.
         query: The question.
         domain: The elements of a known domain: a member can be in no more; None: it is unknown.
+        typical: In how many elements of the question's columns a member typically is; None: the policy does not say.
         tau: By how much a member changes a count.
 
     Raises:
         QuestionError: The calendar does not tell how many periods the question sees.
     """
     in_query = stated.bounded_by is BoundedBy.IN_QUERY
-    names = _names_look(stated.names, stated.units, query) if domain is None and stated.names else None
-    bound = _bound(stated, query)
+    bound = min(promised(stated) if typical is None else typical, MAXIMUM_ELEMENTS)
+    names = _names_look(stated.names, stated, query, bound) if domain is None and stated.names else None
     within = bound if domain is None else most_elements(query, domain)
-    typical = min(bound, within if names is None else names.most_names)
     of_events = query.measure is not Measure.DISTINCT_MEMBERS
     values_of = query.measure.column.name if isinstance(query.measure, QueryDistinct) else ""
     of_counts = not query.values and query.quantiles is None and not values_of
@@ -99,7 +113,7 @@ def bounded_contributions(
         bounding = Bounding.WEIGHTS if of_counts and not of_members else Bounding.FIRST
     return BoundedContributions(
         bounded_by=stated.bounded_by,
-        typical=typical,
+        typical=min(bound, within if names is None else names.most_names),
         periods=_periods(stated.periods, table.time, query),
         of_events=of_events,
         units=stated.units,
@@ -118,14 +132,6 @@ def bounded_contributions(
     )
 
 
-def _bound(stated: Contributions, query: CanonicalQuery) -> int:
-    """Return in how many elements a member counts; buckets of time by themselves can have a bound of their own."""
-    sources = [each.source for each in query.dimensions]
-    is_series = len(sources) == 1 and sources[0] is not None and sources[0].has_own_bound
-    of_columns = stated.buckets if is_series and stated.buckets is not None else stated.typical
-    return stated_for(of_columns, query)
-
-
 def most_names(names: Names, texts: int) -> int:
     """Return how many elements the first of two looks names at most, where an element has so many texts.
 
@@ -134,10 +140,12 @@ def most_names(names: Names, texts: int) -> int:
     return max(1, min(names.max_names, MAXIMUM_NAMES // max(1, texts)))
 
 
-def _names_look(names: Names, units: int, query: CanonicalQuery) -> NamesLook:
+def _names_look(names: Names, stated: Contributions, query: CanonicalQuery, typical: int) -> NamesLook:
     """Return the first look at an unknown domain. Nothing of it depends on k, so any k is the same release."""
     texts = sum(column.type is ColumnType.STRING for column in query.dimensions)
-    return NamesLook(names.typical, names.share * units, most_names(names, texts))
+    half = names.typical or -(-typical // 2)
+    of_names = half if stated.delta is None else stated.delta
+    return NamesLook(of_names, names.share * stated.units, most_names(names, texts))
 
 
 def _periods(stated: int | Refresh, time: TimeColumn | None, query: CanonicalQuery) -> int:

@@ -13,10 +13,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from dp_service.queries.canonical_columns import Restriction
 from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.queries.columns import Column
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.filters import Value
+from dp_service.queries.typical import Values, elements_of_member
 
 MAXIMUM_ELEMENTS = 100_000
 """How many elements a known domain may have, and how many values of domains a query carries."""
@@ -54,13 +56,22 @@ def grouped_domains(dimensions: Sequence[Column], query: CanonicalQuery) -> Grou
     dimensions = [
         each.model_copy(update={"domain": restricted.get(each.name, each.domain)}) for each in dimensions
     ]
-    deltas = [column.delta_within(column.name in restricted) for column in dimensions]
-    stated = [delta for delta in deltas if delta is not None]
     return GroupedDomains(
         restricted=restricted,
         known=_known(dimensions),
-        delta_l0=math.prod(stated) if len(stated) == len(deltas) else None,
+        delta_l0=elements_of_member(
+            Values(each.of_member, _size(each.name, restricted, allowed)) for each in dimensions
+        ),
     )
+
+
+def _size(
+    name: str, restricted: Mapping[str, tuple[Value, ...]], allowed: Mapping[str, Restriction]
+) -> int | None:
+    """Return how many values of a column can be counted; None: any number."""
+    if name in restricted:
+        return len(restricted[name])
+    return allowed[name].size if name in allowed else None
 
 
 def restricted_values(dimensions: Sequence[Column]) -> Mapping[str, tuple[Value, ...]]:

@@ -23,17 +23,12 @@ def most_elements(query: CanonicalQuery, domain: Sequence[Element]) -> int:
     return len({tuple(element[place] for place in places) for element in domain})
 
 
-def stated_for(typical: int, query: CanonicalQuery) -> int:
-    """Return in how many elements the query leaves a member, where in other columns' it leaves so many.
+def buckets_of_later(query: CanonicalQuery) -> int:
+    """Return in how many buckets a member may come back; 1 where the question does not group by that.
 
     A member counts in all buckets in which it comes back, or in none: were some of them left out by their hashes, what
     is shown would be no part of those who came first.
     """
-    return typical * buckets_of_later(query)
-
-
-def buckets_of_later(query: CanonicalQuery) -> int:
-    """Return in how many buckets a member may come back; 1 where the question does not group by that."""
     return prod(each.source.most_of_member for each in query.dimensions if each.source is not None)
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 from dp_service.queries.columns import Nulls
 from dp_service.queries.policy_faults import Fault
-from dp_service.queries.table_contributions import Contributions
 from dp_service.queries.tables import Policy, Table
 from dp_service.queries.time_parts import TimePart
 from dp_service.queries.times import TimeColumn, TimeUnit
@@ -28,9 +27,6 @@ def check_buckets(policy: Policy, fault: Fault) -> None:
 
 
 def _faults(table: Table) -> _Found:
-    block = table.contributions
-    if block is not None and block.buckets is not None:
-        yield from _of_bound(block, offered=bool(table.buckets))
     if table.time is not None:
         yield from _of_range(table.time)
     for key, offered in (("buckets", table.buckets), ("parts", table.parts)):
@@ -69,11 +65,3 @@ def _of_offered(path: KeyPath, table: Table, time: TimeColumn) -> _Found:
             path,
             "expected none where the time column's NULLs are kept: a row without a time is in no bucket",
         )
-
-
-def _of_bound(block: Contributions, *, offered: bool) -> _Found:
-    path: KeyPath = ("contributions", "buckets")
-    if block.bounded_by is not BoundedBy.IN_QUERY:
-        yield path, "expected this key only with bound: in_query, whose query bounds members in any elements"
-    if not offered:
-        yield path, "expected time.buckets as well: the buckets that questions may name"

@@ -27,6 +27,8 @@ def check_contributions(policy: Policy, fault: Fault) -> None:
     """Report what the blocks of all tables have wrong."""
     for table in policy.tables:
         block = table.contributions
+        for column, message in _of_typical(table):
+            fault(("tables", table.name, *column), message)
         if block is None:
             continue
         path: KeyPath = ("tables", table.name, "contributions")
@@ -38,6 +40,7 @@ def check_contributions(policy: Policy, fault: Fault) -> None:
             )
         found = [
             *_of_copy(table, block),
+            *_of_delta(block),
             *_of_names(block),
             *_of_shift(block),
             *_of_expected(table, block),
@@ -114,16 +117,10 @@ def _of_elements(table: Table, elements: list[str]) -> _Found:
 
 def _of_names(block: Contributions) -> _Found:
     """Yield what is wrong with the bound of the first of two looks."""
-    if block.names is None:
+    if block.names is None or block.names.typical is None:
         return
-    is_in_query = block.bounded_by is BoundedBy.IN_QUERY
-    if is_in_query and not block.names.states_bound:
-        yield "names.typical", "expected in how many elements a member counts in the first look"
-    if not is_in_query and block.names.states_bound:
-        yield (
-            "names.typical",
-            "expected this key only with bound: in_query; otherwise both looks have typical",
-        )
+    if block.bounded_by is not BoundedBy.IN_QUERY:
+        yield "names.typical", "expected this key only with bound: in_query; otherwise both looks have delta"
 
 
 def _of_shift(block: Contributions) -> _Found:
@@ -149,23 +146,32 @@ def _of_noise(policy: Policy, table: Table, block: Contributions) -> _Found:
     if (block.most_units or block.units) < block.units:
         yield "most_units", f"expected at least {block.units}, the units of every other question"
     rho = rho_of_units(policy.currency.epsilon_per, block.allowed_units[0])
-    for key, bound, part in _looks(block):
-        distances = list(_squared_distances(table, block, bound))
+    bound = block.delta or table.most_elements
+    looks = [(bound, Fraction(1))]
+    if (names := block.names) is not None:
+        looks = [(bound, 1 - names.share), (names.typical or bound, names.share)]
+    for most, part in looks:
+        distances = list(_squared_distances(table, block, most))
         if any(variance_for(distance, part * rho) > MAX_VARIANCE for distance in distances):
-            yield key, "expected less, or a smaller tau or more units: the noise is too large to be drawn"
+            yield (
+                "units",
+                "expected more, or less of what is typical, or tau: the noise is too large to be drawn",
+            )
         elif any(distance >= MAX_SQUARED_DISTANCE for distance in distances):
-            yield key, "expected less, or a smaller tau: queries could not compute members' weights exactly"
+            yield (
+                "typical",
+                "expected less of what is typical, or a smaller tau: queries could not compute members' weights exactly",
+            )
 
 
-def _looks(block: Contributions) -> Iterator[tuple[str, int, Fraction]]:
-    """Yield the key of each look's bound, the bound, and the look's part of the units."""
-    names = block.names
-    yield "typical", block.typical, Fraction(1) if names is None else 1 - names.share
-    if block.buckets is not None:
-        # Buckets are a known domain, which is counted in one look.
-        yield "buckets", block.buckets, Fraction(1)
-    if names is not None:
-        yield "names.typical", names.typical, names.share
+def _of_delta(block: Contributions) -> _Found:
+    """Yield that a promise is missing, or stands where the query bounds members."""
+    if block.bounded_by is BoundedBy.IN_QUERY and block.delta is not None:
+        yield "delta", "expected this key only with bound: prepared or assumed; here each column has typical"
+    if block.bounded_by is not BoundedBy.IN_QUERY and block.typical is not None:
+        yield "typical", "expected this key only with bound: in_query; here delta is promised"
+    if block.bounded_by is not BoundedBy.IN_QUERY and block.delta is None:
+        yield "delta", "expected in how many elements a member counts at most"
 
 
 def _squared_distances(table: Table, block: Contributions, bound: int) -> Iterator[int]:
@@ -180,6 +186,29 @@ def _squared_distances(table: Table, block: Contributions, bound: int) -> Iterat
             yield periods**2 * offered.tau**2 * bound * (grid**2 if offered.measure is Measure.EVENTS else 1)
 
 
+def _of_typical(table: Table) -> Iterator[tuple[KeyPath, str]]:
+    """Yield where `typical` is missing, or says nothing."""
+    found: list[tuple[KeyPath, bool, int | None]] = [
+        (("columns", each.name, "typical"), each.group_by, each.typical) for each in table.columns
+    ]
+    if table.time is not None:
+        for key, offered in (("buckets", table.time.buckets), ("parts", table.time.parts)):
+            found += [(("time", key, str(name)), True, typical) for name, typical in offered.items()]
+    numbers = (("values", table.values), ("quantiles", table.quantiles))
+    stated = [
+        ((key, each.name, "typical"), False, each.typical) for key, columns in numbers for each in columns
+    ]
+    is_in_query = table.contributions is not None and table.contributions.bounded_by is BoundedBy.IN_QUERY
+    for path, is_grouped, typical in (*found, *stated):
+        if is_in_query and is_grouped and typical is None:
+            yield (
+                path,
+                "expected how many of its values a member typically has: one with so many counts in full",
+            )
+        if not is_in_query and typical is not None:
+            yield path, "expected this key only beside contributions with bound: in_query"
+
+
 def _check_rest(table: Table, fault: Fault) -> None:
     """Report keys elsewhere in the table that contributions leave without a meaning."""
     path: KeyPath = ("tables", table.name)
@@ -191,7 +220,7 @@ def _check_rest(table: Table, fault: Fault) -> None:
         if column.delta is not None:
             fault(
                 (*path, "columns", column.name, "delta"),
-                "expected none beside contributions: typical says in how many elements a member counts",
+                "expected none beside contributions, where members are bounded in all elements",
             )
     is_in_query = table.contributions is not None and table.contributions.bounded_by is BoundedBy.IN_QUERY
     if is_in_query and table.measures.tau_where(TauIs.ASSUMED) is not None:

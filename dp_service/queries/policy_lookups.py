@@ -1,8 +1,9 @@
 """The key `lookup` of a column: its values are looked up in a public file, by the values of another column.
 
 What follows for privacy: a looked-up value is a function of its key, so a member has at most as many of them as keys,
-and Delta carries over. How many rows a member has in one of them is another number, so tau does not. Which values there
-are is written in the file, so the column's domain is known without a look at the data.
+and `delta` carries over; so does `typical`, where the column states none. How many rows a member has in one of them is
+another number, so tau does not. Which values there are is written in the file, so the column's domain is known without
+a look at the data.
 """
 
 from __future__ import annotations
@@ -144,6 +145,7 @@ def _column(column: Column, lookup: Lookup) -> Column:
             "lookup": lookup,
             "domain": tuple(sorted(values)) if column.domain is None else column.domain,
             "delta": min(deltas, default=None),
+            "typical": column.typical or lookup.key.typical,
         }
     )
 

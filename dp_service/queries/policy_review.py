@@ -118,7 +118,7 @@ def _of_contributions(stated: Contributions, path: KeyPath) -> _Warnings:
     if stated.bounded_by is BoundedBy.ASSUMED:
         yield (
             (*path, "bound"),
-            f"an assumed bound is a promise that nothing checks: no member has more than {stated.typical} elements in "
+            f"an assumed bound is a promise that nothing checks: no member has more than {stated.delta} elements in "
             "any question; `gris check --data` counts whether the data keep it, and bound: in_query needs none",
         )
     if stated.bounded_by is BoundedBy.PREPARED:
@@ -145,7 +145,7 @@ def _of_buckets(table: Table, stated: Contributions, path: KeyPath) -> _Warnings
     if table.buckets and stated.bounded_by is BoundedBy.ASSUMED:
         yield (
             path,
-            f"the assumed bound is about these buckets, too: no member counts in more than {stated.typical} of them, "
+            f"the assumed bound is about these buckets, too: no member counts in more than {stated.delta} of them, "
             "nor of their combinations with columns, in any range of time; `gris check --data` does not count "
             "that, and bound: in_query needs no promise",
         )
@@ -219,7 +219,7 @@ def _lends_its_delta(column: Column, table: Table) -> bool:
 
 def _is_below_domain(column: Column) -> bool:
     """Return whether Delta is below the number of values that can be counted, so that a member could exceed it."""
-    return column.domain is None or column.delta_within(restricted=True) != len(column.domain)
+    return column.domain is None or column.of_member_within != len(column.domain)
 
 
 def _is_left_to_delta(column: Column, table: Table) -> bool:

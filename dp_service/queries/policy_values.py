@@ -232,14 +232,11 @@ def _of_noise(column: ValueColumn, policy: Policy, table: Table, bounded: Contri
     others = sorted(each.weight for each in table.values if each is not column)
     weights = column.weight + sum(others[-(MAXIMUM_AGGREGATES - 1) :])
     least = counted * (1 - bounded.sums.share) * Fraction(column.weight, weights)
-    in_buckets = bounded.typical if bounded.buckets is None else bounded.buckets
-    distance = max(
-        _square_width(bounds, tau, bounded) * elements
+    # In elements of several columns too large a noise is refused with the question.
+    distance = (bounded.delta or table.most_typical) * max(
+        _square_width(bounds, tau, bounded)
         for tau in _summed_rows(table)
-        for bounds, elements in (
-            (column.bounds, max(bounded.typical, in_buckets)),
-            (column.bounds_in_months, in_buckets),
-        )
+        for bounds in (column.bounds, column.bounds_in_months)
     )
     if variance_for(distance, rho * least * _share_of_sum(column)) > MAX_VARIANCE:
         yield "expected narrower bounds, a smaller tau or more units: the noise is too large to be drawn"

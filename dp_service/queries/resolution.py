@@ -226,7 +226,14 @@ def _bounded(parameters: ReleaseParameters, query: CanonicalQuery, table: Table)
     """Return the parameters with what bounding means for the question, if the policy bounds contributions."""
     if table.contributions is None:
         return parameters
-    bounded = bounded_contributions(table.contributions, table, query, parameters.domain, tau=parameters.tau)
+    bounded = bounded_contributions(
+        table.contributions,
+        table,
+        query,
+        parameters.domain,
+        typical=parameters.delta_l0,
+        tau=parameters.tau,
+    )
     reach = bounded.periods * bounded.typical
     domain = parameters.domain
     most: int | None = reach if domain is None else min(reach, most_elements(query, domain))

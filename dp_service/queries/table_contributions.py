@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Annotated, Any, Self
+from typing import Annotated
 
-from pydantic import Field, RootModel, ValidationInfo, field_validator
+from pydantic import Field, RootModel
 
 from dp_service.queries.policy_types import (
+    DEFAULT_NAMES_SHARE,
     DEFAULT_SHARE,
     MAXIMUM_DOMAIN_SIZE,
     MAXIMUM_NAMES,
@@ -26,31 +27,19 @@ ONE_PERIOD = "all"
 _Bound = Annotated[int, Field(gt=0, le=MAXIMUM_DOMAIN_SIZE)]
 _Units = Annotated[int, Field(gt=0, le=1_000_000)]
 
-# Until the block around it is read, which says it for both looks.
-_OF_THE_SECOND: Any = None
-
 
 class Names(Stated):
     """The first of two looks at an unknown domain, which names the elements that the second one counts.
 
     Attributes:
-        typical: In how many elements a member counts at most in the first look.
+        typical: How many elements of a member count in full in the first look; None: half as many as in the second.
         share: The part of the units that the first look takes, between 0 and 1.
         max_names: How many elements it names at most.
     """
 
-    typical: _Bound = _OF_THE_SECOND
-    share: Share
+    typical: _Bound | None = None
+    share: Share = DEFAULT_NAMES_SHARE
     max_names: Annotated[int, Field(gt=0, le=MAXIMUM_NAMES)]
-
-    @property
-    def states_bound(self) -> bool:
-        """Whether the policy bounds the first look apart from the second."""
-        return "typical" in self.model_fields_set
-
-    def bounded_by(self, delta: int) -> Self:
-        """Return the look with a bound, which is not taken for one that the policy states."""
-        return self.model_construct(self.model_fields_set, **{**dict(self), "typical": delta})
 
 
 class ExpectedCount(Stated):
@@ -97,7 +86,9 @@ class Contributions(Stated):
 
     Attributes:
         bounded_by: Why a member adds no more.
-        typical: In how many elements a member counts in full: of a question, or of a period of a prepared copy.
+        delta: In how many elements a member counts at most, as is promised: of a question, or of a period of a prepared
+            copy. None: the query bounds members, by what is typical of each column.
+        typical: What is typical of columns, buckets and parts of time that do not state it themselves.
         units: How many information units a question costs.
         least_units: How many a question costs at least that says how exact it has to be; None: `units`.
         most_units: How many such a question costs at most; None: `units`.
@@ -106,15 +97,15 @@ class Contributions(Stated):
         period: The column of a prepared copy with the periods in each of which members are bounded, or `ONE_PERIOD`.
         number_of_periods: How many periods the data have.
         calendar: Instead, how long a period is. A question's range then decides how many there are.
-        names: The first of two looks; `typical` then bounds the second, within the names. None: there is one look.
+        names: The first of two looks; the second one counts within the names. None: there is one look.
         shift: Whether counts of small known domains are released relative to their total, where that helps.
         expected: What is expected of counts, for each column of which something is.
         sums: What sums rest on; None: there are none.
-        buckets: In how many buckets of time a member counts at most, in questions by them alone; None: `typical`.
     """
 
     bounded_by: Annotated[BoundedBy, Field(strict=False, alias="bound")]
-    typical: _Bound
+    delta: _Bound | None = None
+    typical: _Bound | None = None
     units: _Units
     least_units: _Units | None = None
     most_units: _Units | None = None
@@ -127,7 +118,6 @@ class Contributions(Stated):
     shift: bool = False
     expected: Annotated[dict[Identifier, ExpectedCounts], Field(max_length=100)] = Field(default_factory=dict)
     sums: Sums | None = None
-    buckets: _Bound | None = None
 
     @property
     def allowed_units(self) -> range:
@@ -139,11 +129,3 @@ class Contributions(Stated):
     def periods(self) -> int | Refresh:
         """How many periods the data have; with a calendar, how long a period is."""
         return self.calendar or self.number_of_periods or 1
-
-    @field_validator("names")
-    @classmethod
-    def _bounded_as_the_second(cls, names: Names | None, info: ValidationInfo) -> Names | None:
-        """Where no query bounds members, the first look is bounded as the second is."""
-        if names is None or names.states_bound:
-            return names
-        return names.bounded_by(info.data.get("typical", 0))

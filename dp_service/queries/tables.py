@@ -15,11 +15,14 @@ from dp_service.queries.audience_terms import AskedAs, Audience
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.columns import Column, Operator
 from dp_service.queries.currency import Currency
+from dp_service.queries.domains import MAXIMUM_ELEMENTS
 from dp_service.queries.errors import RefusedByPolicyError, Rule
 from dp_service.queries.filters import In
+from dp_service.queries.functions.bins import MAXIMUM_EDGES
+from dp_service.queries.functions.first_times import MOST_COHORTS
 from dp_service.queries.policy_types import Identifier, Stated
 from dp_service.queries.publications import Publication, policy_statement
-from dp_service.queries.structured import HistogramQuery
+from dp_service.queries.structured import MAXIMUM_DIMENSIONS, HistogramQuery
 from dp_service.queries.suggestions import instead_of, quoted
 from dp_service.queries.table_contributions import Contributions
 from dp_service.queries.time_parts import TimePart
@@ -137,12 +140,29 @@ class Table(TableKeys):
     @property
     def buckets(self) -> Sequence[BucketLength]:
         """Into which buckets of time questions may divide the time column, from the shortest on."""
-        return () if self.time is None else self.time.buckets
+        return () if self.time is None else tuple(self.time.buckets)
 
     @property
     def parts(self) -> Sequence[TimePart]:
         """By which parts of the time column questions may group."""
-        return () if self.time is None else self.time.parts
+        return () if self.time is None else tuple(self.time.parts)
+
+    @property
+    def most_typical(self) -> int:
+        """How many values of one of its columns, or buckets or parts of time, a member typically has at most."""
+        columns = [each.typical for each in self.columns]
+        times = [] if self.time is None else [*self.time.buckets.values(), *self.time.parts.values()]
+        return max((each for each in (*columns, *times) if each is not None), default=1)
+
+    @property
+    def most_elements(self) -> int:
+        """In how many elements a question can count a member in full at most: by four columns, or functions of them."""
+        unstated = any(each.typical is None for each in (*self.values, *self.quantiles))
+        most = max(
+            self.most_typical, MAXIMUM_EDGES + 1 if unstated else 1, MOST_COHORTS if self.buckets else 1
+        )
+        # Whoever counts in so many counts in all that there are.
+        return min(pow(most, MAXIMUM_DIMENSIONS), MAXIMUM_ELEMENTS)
 
     @property
     def stated_rows(self) -> tuple[tuple[str, int], ...]:

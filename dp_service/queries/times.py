@@ -15,7 +15,7 @@ from enum import Enum, StrEnum
 from typing import Annotated, Literal, TypeVar
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.elements import date_of, microseconds_of, timestamp_of
@@ -24,6 +24,7 @@ from dp_service.queries.intervals import UNIVERSES, Interval, ordinal
 from dp_service.queries.policy_types import (
     DEFAULT_DELAY_MINUTES,
     MAXIMUM_DELAY_MINUTES,
+    MAXIMUM_DOMAIN_SIZE,
     Day,
     Identifier,
     Stated,
@@ -69,10 +70,22 @@ class CompleteBy(StrEnum):
 _Offered = TypeVar("_Offered", BucketLength, TimePart)
 
 
-def _each_once(offered: list[_Offered]) -> list[_Offered]:
-    if len(set(offered)) < len(offered):
+def _each_once(offered: object) -> object:
+    """Return a list as a mapping that says no numbers."""
+    if not isinstance(offered, list):
+        return offered
+    found: dict[object, None] = {str(each): None for each in offered}
+    if len(found) < len(offered):
         raise ValueError("expected each of them once")
-    return [each for each in (type(offered[0]) if offered else ()) if each in offered]
+    return found
+
+
+def _in_order(offered: dict[_Offered, int | None]) -> dict[_Offered, int | None]:
+    kinds = type(next(iter(offered))) if offered else ()
+    return {each: offered[each] for each in kinds if each in offered}
+
+
+_Typical = Annotated[int, Field(gt=0, le=MAXIMUM_DOMAIN_SIZE)] | None
 
 
 class TimeColumn(Stated):
@@ -91,8 +104,9 @@ class TimeColumn(Stated):
             this and the two below.
         replaced_by: Rows with one key are of one member, though the member may not be part of the key.
         offline_part: The table may have an offline part, which holds every row of each day up to its last one.
-        buckets: Into which buckets questions may divide the column, from the shortest on.
-        parts: By which parts of its times questions may group, such as their hour.
+        buckets: Into which buckets questions may divide the column, from the shortest on, and in how many of them a
+            member typically has rows; None: the query bounds no members.
+        parts: By which parts of its times questions may group, such as their hour, with the same numbers.
         begins: The first day that series and first times count where they do not say from when.
         ends: The first day that they no longer count where they do not say until when.
     """
@@ -108,11 +122,15 @@ class TimeColumn(Stated):
     replaced_by: Literal["same_member"] | None = None
     offline_part: Literal["whole_days"] | None = None
     buckets: Annotated[
-        list[Annotated[BucketLength, Field(strict=False)]], Field(max_length=5), AfterValidator(_each_once)
-    ] = Field(default_factory=list)
+        dict[Annotated[BucketLength, Field(strict=False)], _Typical],
+        BeforeValidator(_each_once),
+        AfterValidator(_in_order),
+    ] = Field(default_factory=dict)
     parts: Annotated[
-        list[Annotated[TimePart, Field(strict=False)]], Field(max_length=6), AfterValidator(_each_once)
-    ] = Field(default_factory=list)
+        dict[Annotated[TimePart, Field(strict=False)], _Typical],
+        BeforeValidator(_each_once),
+        AfterValidator(_in_order),
+    ] = Field(default_factory=dict)
     begins: Annotated[Day | None, Field(alias="from")] = None
     ends: Annotated[Day | None, Field(alias="to")] = None
 
@@ -122,6 +140,14 @@ class TimeColumn(Stated):
         if self.counts is not None:
             return TimeUnit.named(self.counts)
         return TimeUnit.DAYS if self.type == "date" else TimeUnit.MICROSECONDS
+
+    def where_typical(self, others: int | None) -> TimeColumn:
+        """Return the column with what is typical of others for each bucket and part that states nothing."""
+        found = {
+            key: {name: typical or others for name, typical in offered.items()}
+            for key, offered in (("buckets", self.buckets), ("parts", self.parts))
+        }
+        return self.model_copy(update=found)
 
     def first_value_from(self, bound: datetime.date) -> int:
         """Return the smallest value that stands for no time before a timestamp in UTC, or before a day of the zone.

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from dp_service.queries.columns import Nulls
 from dp_service.queries.policy_types import (
     MAX_DAYS,
+    MAXIMUM_DOMAIN_SIZE,
     MAXIMUM_STATED,
     Bound,
     GridEnd,
@@ -47,7 +48,17 @@ class MonthSchema(Stated):
     upper: Bound
 
 
-class ValueSchema(Stated):
+class NumberKeys(Stated):
+    """What any column of numbers may state.
+
+    Attributes:
+        typical: In how many bins of the column a member typically has rows; None: in all.
+    """
+
+    typical: Annotated[int, Field(gt=0, le=MAXIMUM_DOMAIN_SIZE)] | None = None
+
+
+class ValueSchema(NumberKeys):
     """One column whose values are summed: its quantum, the bounds of a row and of a member's total, and its NULLs.
 
     `weight` is its part of what the sums of a question pay, beside those of the other columns. `months` None: months
@@ -92,7 +103,7 @@ class GridSchema(Stated):
     step: Annotated[int, Field(gt=0, le=MAX_DAYS)] | None = None
 
 
-class QuantileSchema(Stated):
+class QuantileSchema(NumberKeys):
     """One column with quantiles: its grid, which value of a member counts, how rows are rounded, and its NULLs.
 
     `max_rows` is how many rows the table has at most, where they are added up; None: they are not.

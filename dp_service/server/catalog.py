@@ -238,7 +238,7 @@ def _value_column(column: ValueColumn, *, sums_rows: bool) -> dp_pb2.CatalogValu
 def _contributions(stated: Contributions) -> dp_pb2.CatalogContributions:
     return dp_pb2.CatalogContributions(
         bounded_by=BOUNDED_BY[stated.bounded_by],
-        typical=stated.typical,
+        delta=stated.delta or 0,
         periods=stated.periods if isinstance(stated.periods, int) else 0,
         units=stated.units,
         min_count=stated.min_count,
@@ -250,9 +250,7 @@ def _contributions(stated: Contributions) -> dp_pb2.CatalogContributions:
 
 
 def _names(stated: Names, units: int) -> dp_pb2.CatalogNames:
-    return dp_pb2.CatalogNames(
-        typical=stated.typical, units=str(stated.share * units), max_names=most_names(stated, texts=1)
-    )
+    return dp_pb2.CatalogNames(units=str(stated.share * units), max_names=most_names(stated, texts=1))
 
 
 def _measure(offered: OfferedMeasure) -> dp_pb2.CatalogMeasure:
@@ -276,7 +274,6 @@ def _time(time: TimeColumn, table: Table, *, now: int) -> dp_pb2.CatalogTime:
         closed_before=time.closed_before(now),
         buckets=list(table.buckets),
         parts=[str(Extracted(time.name, part)) for part in table.parts],
-        member_buckets=0 if table.contributions is None else table.contributions.buckets or 0,
     )
 
 
@@ -288,7 +285,8 @@ def _column(column: Column, table: Table, values: tuple[Value, ...]) -> dp_pb2.C
         filters=sorted(_OPERATORS[each] for each in table.operators(column)),
         domain_size=len(column.domain or ()),
         domain=_domain(column, values) if values else None,
-        delta=column.delta_within(restricted=True) or 0,
+        delta=0 if column.typical else column.of_member_within or 0,
+        typical=column.typical or 0,
         null_value=_null_value(column),
         published=_published(column),
         looked_up_by="" if column.lookup is None else column.lookup.key.name,

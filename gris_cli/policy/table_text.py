@@ -51,10 +51,8 @@ def _format_grouping(column: Column, table: Table) -> str:
         domain += f" ({format_published(column.publication.rho, column.publication.delta)})"
     if column.lookup is not None:
         domain += f" (looked up by {column.lookup.key.name}, of {formats.counted(len(column.lookup.entries), 'key')})"
-    delta = column.delta_within(restricted=True)
-    if table.contributions is not None:
-        delta = min(table.contributions.typical, len(column.domain or ()) or table.contributions.typical)
-    reach = "any number" if delta is None else f"at most {delta}"
+    found = column.of_member_within
+    reach = "any number" if found is None else f"{'typically' if column.typical else 'at most'} {found}"
     return f"{mechanism}: {domain}, {reach} of a member"
 
 
@@ -72,10 +70,10 @@ def _format_contributions(stated: Contributions | None) -> str:
     periods = f" in each {stated.periods}" if isinstance(stated.periods, Refresh) else ""
     if isinstance(stated.periods, int) and stated.periods > 1:
         periods = f" in each of {stated.periods} periods"
-    most = formats.counted(stated.typical, "element")
-    limited = f"a member counts in at most {most}{periods}"
+    limited = f"a member counts in at most {formats.counted(stated.delta or 0, 'element')}{periods}"
     bound = {
-        BoundedBy.IN_QUERY: f"a member with more than {most} counts with less than 1 in each",
+        BoundedBy.IN_QUERY: "a member with more than what is typical of a question's columns counts with less than 1 in "
+        "each element",
         BoundedBy.PREPARED: f"{limited}, as a copy that was prepared by {', '.join(stated.elements)}",
         BoundedBy.ASSUMED: f"{limited}, which is assumed",
     }[stated.bounded_by]
@@ -146,16 +144,15 @@ def _format_names(names: Names | None) -> str:
         return ""
     return (
         f"; of columns of unknown values a first look names at most {formats.counted(names.max_names, 'element')}, for "
-        f"{names.share} of the units and with a member in at most {names.typical}"
+        f"{names.share} of the units"
+        f"{'' if names.typical is None else f', in which {names.typical} of a member count in full'}"
     )
 
 
 def _format_buckets(table: Table) -> str:
     if not table.buckets:
         return ""
-    most = None if table.contributions is None else table.contributions.buckets
-    bound = "" if most is None else f", a member in at most {most} of them"
-    return f"; in buckets of a {', '.join(table.buckets)}{bound}"
+    return f"; in buckets of a {', '.join(table.buckets)}"
 
 
 def _format_time(time: TimeColumn | None) -> str:

@@ -70,10 +70,13 @@ _UNBOUNDED = (
     _table("fixed", _TIME, "data_version: first export", "reserve_first: true", _COUNTED, deltas=True),
     _table("shown", "measures: {events: {tau: 60, tau_is: assumed}}", deltas=False),
 )
-_SERIES = "time: {column: day, type: date, buckets: [day, week, month, quarter, year], parts: [weekday, week, month]}"
+_SERIES = (
+    "time: {column: day, type: date, buckets: {day: 7, week: 7, month: 7, quarter: 7, year: 7}, "
+    "parts: [weekday, week, month]}"
+)
 _BOUNDED = (
     _table("counts", _TIME, f"{_IN_QUERY}, shift: true}}", _COUNTED),
-    _table("sums", _SERIES, f"{_IN_QUERY}, buckets: 7, {_SUMS}}}", _COUNTED) + _VALUES,
+    _table("sums", _SERIES, f"{_IN_QUERY}, {_SUMS}}}", _COUNTED) + _VALUES,
     _table("looks", _TIME, f"{_IN_QUERY}, {_NAMES}, {_SUMS}}}", _COUNTED) + _VALUES + _QUANTILES,
     _table("cells", _TIME, f"{_IN_QUERY}, shift: true, {_SUMS}}}", _COUNTED) + _VALUES + _QUANTILES,
     _table("topics", _TIME, f"{_IN_QUERY}}}", _COUNTED)

@@ -38,7 +38,7 @@ tables:
       names: {{typical: {DELTA_1}, share: 0.35, max_names: {MOST}}}{_TABLE}
   many:
     member: member_id
-    contributions: {{bound: assumed, typical: 1, units: {UNITS}, names: {{share: 0.5, max_names: 10}}}}
+    contributions: {{bound: assumed, delta: 1, units: {UNITS}, names: {{share: 0.5, max_names: 10}}}}
     measures: {{distinct_members: true}}
     columns:
       member_id: {{type: int64}}

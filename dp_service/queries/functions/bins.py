@@ -66,7 +66,8 @@ class Binned(OfColumn):
             raise QuestionError("dimensions", f"{value.name}: expected edges of bins of at most 2^52 steps")
         rows = replace(value.bounds, rows=Clamp(edges[0] - 1, edges[-1]))
         read = replace(value, bounds=rows, has_own_count=False)
-        return Meaning(QueryBins(read, edges, self.labels), self.labels, len(self.labels))
+        typical = context.table.numbers_of(self.column).typical
+        return Meaning(QueryBins(read, edges, self.labels), self.labels, typical or len(self.labels))
 
 
 @dataclass(frozen=True)

@@ -71,19 +71,17 @@ class Truncated(OfColumn):
         column = context.table.time_column()
         source = QueryBucket(query_time(time, column), self.length)
         days = tuple(first_days(self.length, context.range_with_ends(OF_BUCKETS), time, source.time.zone))
-        return Meaning(source, days, least(len(days), column.delta))
+        return Meaning(source, days, least(len(days), time.buckets[self.length] or column.of_member))
 
 
-def least(values: int, delta: int | None) -> int:
-    """Return in how many values of a function of one column a member can be: in no more than of the column."""
-    return values if delta is None else min(values, delta)
+def least(values: int, of_member: int | None) -> int:
+    """Return in how many values of a function of one column a member is: in no more than of the column."""
+    return values if of_member is None else min(values, of_member)
 
 
 @dataclass(frozen=True)
 class QueryBucket(Source):
     """The bucket of time that a row is in, by its first day."""
-
-    has_own_bound: ClassVar[bool] = True
 
     time: QueryTime
     length: BucketLength

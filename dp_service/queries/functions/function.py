@@ -21,7 +21,7 @@ class Meaning:
     Attributes:
         source: Its canonical form.
         values: All that it can have, in order; None: texts that are not known.
-        delta: In how many of them one member can be; None: in any number of them.
+        delta: In how many of them one member is, typically or at most; None: in any number of them.
     """
 
     source: Source

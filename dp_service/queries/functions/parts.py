@@ -52,4 +52,6 @@ class Extracted(OfColumn):
         source = QueryPart(query_time(time, column), self.part)
         if source.time.zone != UTC:
             context.range_with_ends(OF_CLOCKS.format(source.time.zone))
-        return Meaning(source, self.values, least(len(self.values), column.delta))
+        return Meaning(
+            source, self.values, least(len(self.values), time.parts[self.part] or column.of_member)
+        )

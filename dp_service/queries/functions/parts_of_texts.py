@@ -55,7 +55,7 @@ class PartOfText(OfColumn):
             )
         texts = None if column.domain is None else {self.function.of(str(each)) for each in column.domain}
         values = None if texts is None else tuple(sorted(texts))
-        return Meaning(QueryPartOfText(query_column(column), self.function), values, column.delta)
+        return Meaning(QueryPartOfText(query_column(column), self.function), values, column.of_member)
 
 
 @dataclass(frozen=True)

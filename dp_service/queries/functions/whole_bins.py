@@ -21,6 +21,7 @@ from dp_service.queries.canonical_columns import (
 )
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.filters import AnyOf, Filter, Value
+from dp_service.queries.functions.buckets import least
 from dp_service.queries.functions.function import Function, Meaning, numbered
 
 if TYPE_CHECKING:
@@ -71,9 +72,9 @@ class WholeBins(Function):
         # A row that is in none does not count, so one that is not in the others is in the last.
         _, otherwise = branches[-1]
         del branches[max(1, len(branches) - 1) :]
-        delta, labels = context.table.column(self.column).delta, len(self.values)
         source = QueryWholeBins(tuple(branches), otherwise)
-        return Meaning(source, self.values, labels if delta is None else min(labels, delta))
+        of_member = context.table.column(self.column).of_member
+        return Meaning(source, self.values, least(len(self.values), of_member))
 
 
 @dataclass(frozen=True)

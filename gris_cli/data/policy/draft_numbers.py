@@ -260,9 +260,8 @@ def _quantum(
     largest = max(
         shape.most_rows * max(map(abs, rows)), shape.most_members * max(map(abs, totals)), shape.most_rows
     )
-    elements = max(shape.typical, shape.buckets)
     widest = max(shape.tau * (rows[1] - rows[0]), totals[1] - totals[0])
-    noise = widest * math.ceil(math.sqrt(elements / shape.rho))
+    noise = widest * math.ceil(math.sqrt(shape.most_typical / shape.rho))
     # A step divides bounds, which are powers of two: below 1 it is one by a power of 10, or two or five of these.
     while largest / step > MOST_STEPS or noise / step > MOST_NOISE:
         is_two = step < 1 and str(step.denominator).startswith("5")

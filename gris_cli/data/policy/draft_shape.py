@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -16,8 +17,10 @@ import duckdb
 from dp_service.mechanisms import Currency
 from dp_service.noise.gaussian_price import rho_of_units
 from dp_service.queries.bucket_lengths import BucketLength
+from dp_service.queries.policy_types import DEFAULT_NAMES_SHARE
+from dp_service.queries.time_parts import TimePart
 from dp_service.terms import ColumnType
-from gris_cli.data.policy.draft import Draft
+from gris_cli.data.policy.draft import Draft, Role
 from gris_cli.data.table_schema import TableColumn
 from pinot_connector.engines.parquet import quoted
 
@@ -25,8 +28,8 @@ CURRENCY = Currency(Fraction("0.15"), Fraction("1e-11"))
 UNITS, MOST_UNITS = 10, 50
 """What a question costs, and what one may cost that says how exact it has to be."""
 
-NAMES_SHARE, MOST_NAMES = Fraction(3, 8), 75
-"""The part of the units with which a first look names elements, and how many it names."""
+MOST_NAMES = 75
+"""How many elements a first look names."""
 
 MOST_CUT = 1 / 16
 """No bound leaves out more of what members have."""
@@ -34,7 +37,7 @@ MOST_CUT = 1 / 16
 REACHED_BY = 12
 """How many members reach a bound that is chosen, at least: a few who are far from the others do not decide it."""
 
-_MOST_ELEMENTS, _MOST_ROWS = 2**10, 2**16
+_MOST_ELEMENTS, _MOST_ROWS = 2**10, 2**15
 
 
 @dataclass(frozen=True)
@@ -42,61 +45,81 @@ class Shape:
     """What is chosen by the rows of a table.
 
     Attributes:
-        typical: In how many elements a member counts.
+        typical: How many values of each column a member typically has, by name.
+        buckets: In how many buckets of time, by their length; empty: there is no time.
+        parts: In how many parts of time, by their names; empty: there is no time.
         tau: How many rows of a member count in one element; a total of all rows is one element too.
         rows_cut: Which share of the rows that leaves out, in one total of all rows.
         list_tau: What tau would be if only lists by one column had to have nearly all of their rows.
         list_rows_cut: Which share of the rows that would leave out, in one total of all rows.
-        buckets: In how many buckets of time a member counts; 0: there is no time.
         most_members: A power of ten far above the number of members.
         most_rows: The same of rows.
         months: The first day of the months of nearly all rows, and the day after the last of them; None: there is no
             time, or hardly a member.
     """
 
-    typical: int
+    typical: Mapping[str, int]
+    buckets: Mapping[str, int]
+    parts: Mapping[str, int]
     tau: int
     rows_cut: float
     list_tau: int
     list_rows_cut: float
-    buckets: int
     most_members: int
     most_rows: int
     months: tuple[datetime.date, datetime.date] | None
 
     @property
-    def names_typical(self) -> int:
-        """In how many elements a member counts in a first look, which names elements."""
-        return max(1, self.typical // 2)
+    def most_typical(self) -> int:
+        """How many values of one column, or buckets or parts of time, a member typically has at most."""
+        return max((*self.typical.values(), *self.buckets.values(), *self.parts.values()), default=1)
 
     @property
     def rho(self) -> float:
         """What is left of the units for counts, in the currency of a draft."""
-        return float(rho_of_units(CURRENCY.epsilon_per, (1 - NAMES_SHARE) * UNITS))
+        return float(rho_of_units(CURRENCY.epsilon_per, (1 - DEFAULT_NAMES_SHARE) * UNITS))
 
 
 def shape_of(connection: duckdb.DuckDBPyConnection, draft: Draft) -> Shape:
     """Return what is chosen by the rows that a connection reads."""
     rows, members = _one(connection, f"SELECT count(*), count(DISTINCT {_member(draft)}) FROM {_rows(draft)}")  # noqa: S608
-    # Days are asked for in buckets, which have a bound of their own.
-    columns = [each for each in draft.elements if each.type is not ColumnType.DATE]
-    sizes = [_sizes(draft, f"count(DISTINCT {quoted(each.name)})") for each in columns]
+    columns = [each.column for each in draft.columns if each.role in (Role.ASKED, Role.WITHHELD)]
+
+    def typical(value: str) -> int:
+        return _bound(connection, _sizes(draft, f"count(DISTINCT {value})"), _MOST_ELEMENTS)
+
     # No element has more rows of a member than the table, so a bound for totals also does for lists.
     total = _sizes(draft, "count(*)")
     tau = _bound(connection, total, _MOST_ROWS)
-    of_lists = (_bound(connection, _sizes(draft, "count(*)", each), _MOST_ROWS) for each in columns)
+    # Days are asked for in buckets.
+    listed = [each for each in draft.elements if each.type is not ColumnType.DATE]
+    of_lists = (_bound(connection, _sizes(draft, "count(*)", each), _MOST_ROWS) for each in listed)
     list_tau = min(tau, max(of_lists, default=tau))
+    times = [time_of(each) for each in draft.times[:1]]
     return Shape(
-        typical=max((_bound(connection, each, _MOST_ELEMENTS) for each in sizes), default=4),
+        typical={
+            each.name: typical(quoted(each.name)) for each in columns if each.type is not ColumnType.TIMESTAMP
+        },
+        buckets={each: typical(f"date_trunc('{each}', {time})") for time in times for each in BucketLength},
+        parts={each: typical(f"{_PARTS[each]}({time})") for time in times for each in parts_of(draft)},
         tau=tau,
         rows_cut=_cut(connection, total, tau),
         list_tau=list_tau,
         list_rows_cut=_cut(connection, total, list_tau),
-        buckets=_bound(connection, _sizes(draft, _weeks(draft)), _MOST_ELEMENTS) if draft.times else 0,
         most_members=_power_of_ten(members),
         most_rows=_power_of_ten(rows),
         months=_months(connection, draft) if draft.times else None,
     )
+
+
+def parts_of(draft: Draft) -> tuple[TimePart, ...]:
+    """Return by which parts of time a draft offers to group: days have no hours."""
+    are_days = draft.times[0].type is ColumnType.DATE or draft.times[0].time_unit == "days"
+    return tuple(each for each in _PARTS if each is not TimePart.HOUR or not are_days)
+
+
+_PARTS = {TimePart.HOUR: "hour", TimePart.WEEKDAY: "isodow", TimePart.MONTH: "month"}
+"""The parts that a draft offers, with what DuckDB calls them."""
 
 
 def _sizes(draft: Draft, size: str, element: TableColumn | None = None) -> str:
@@ -124,10 +147,6 @@ def _bound(connection: duckdb.DuckDBPyConnection, sizes: str, most: int) -> int:
 def _cut(connection: duckdb.DuckDBPyConnection, sizes: str, bound: int) -> float:
     (cut,) = _one(connection, f"SELECT 1 - sum(least(size, {bound})) / sum(size) FROM ({sizes})")  # noqa: S608
     return float(cut or 0)
-
-
-def _weeks(draft: Draft) -> str:
-    return f"count(DISTINCT date_trunc('week', {time_of(draft.times[0])}))"
 
 
 def _months(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dp_service.queries.filters import Value
@@ -17,7 +17,6 @@ from gris_cli.data.policy.draft_shape import (
     CURRENCY,
     MOST_NAMES,
     MOST_UNITS,
-    NAMES_SHARE,
     UNITS,
     Shape,
     shape_of,
@@ -67,11 +66,9 @@ _NO_TIME = (
     "DECIDE: no column looks like the time of a row. Name it here if questions should take a time range:\n"
 )
 _CONTRIBUTIONS = (
-    "What a question costs, and in how many elements a member counts in full: in typical (in buckets of time alone, in "
-    "`buckets`). A member with more counts with less than 1 in each, and few members have more. A first look, with "
-    "names.typical and its share of the units, finds names; the second counts these alone. Counts that have to be more "
-    "exact may cost up to most_units. DECIDE: more units mean less noise at a higher price; a larger max_names shows "
-    "longer lists, for which typical has to grow."
+    "What a question costs. Of values that are not listed, a first look finds names; the second counts these alone. "
+    "Counts that have to be more exact may cost up to most_units. DECIDE: more units mean less noise at a higher "
+    "price; a larger max_names shows longer lists."
 )
 _SUMS = "max_members and max_rows promise that the table never grows beyond: far above what it has."
 _FURTHER = "`shift: true` gives counts of a few known elements less noise."
@@ -99,6 +96,11 @@ _COLUMNS = (
     "safe to show. DECIDE: list them where they are public anyway, such as countries; answers are then better "
     "and cheaper. Never copy them from the data: everyone would see a value that only one member has. `gris "
     "domain publish` finds them privately."
+)
+_TYPICAL = (
+    "\n  typical: how many values of the column a member has. One with so many counts in full, and one with more "
+    "counts with less than 1 in each: the query sees to that, and nothing has to be promised. DECIDE: a smaller number "
+    "means less noise, and counts that are too low where members have more."
 )
 _DELTA = (
     "\n  delta: how many values of the column one member can have. Without it any number, which is always true. "
@@ -184,7 +186,7 @@ def _table(drafted: Drafted) -> Iterator[str]:
         yield from comment(_DISTINCT, 6)
         yield f"      distinct: {{{', '.join(f'{key(name)}: {_MOST_VALUES}' for name in texts)}}}"
     about = _COLUMNS.format(keys="One key is" if drafted.shapes else "Two keys are")
-    yield from comment(about + ("" if drafted.shapes else _DELTA) + _nulls(draft), 4)
+    yield from comment(about + (_TYPICAL if drafted.shapes else _DELTA) + _nulls(draft), 4)
     lines = [line for each in draft.columns for line in _column(each, drafted)]
     is_empty = all(line.lstrip().startswith("#") for line in lines)
     yield f"    columns:{' {}' if is_empty else ''}"
@@ -208,10 +210,9 @@ def _time_lines(drafted: Drafted) -> Iterator[str]:
         yield from comment(_NO_TIME + f"time: {_proposed_time(draft)}", 4)
         return
     time, *others = draft.times
-    are_days = time.type is ColumnType.DATE or "unit: days" in _time(time)
-    hour = "" if are_days else "hour, "
-    offered = f", buckets: [day, week, month, quarter, year], parts: [{hour}weekday, month]"
-    buckets = offered if has_buckets else ""
+    buckets = "".join(
+        f", buckets: {_numbers(shape.buckets)}, parts: {_numbers(shape.parts)}" for shape in drafted.shapes
+    )
     months = next((shape.months for shape in drafted.shapes), None)
     ends = "" if months is None else f", from: {months[0]}, to: {months[1]}"
     yield from comment(
@@ -232,15 +233,16 @@ def _contributions(drafted: Drafted, shape: Shape) -> Iterator[str]:
     yield from comment(f"{_CONTRIBUTIONS}\n{_FURTHER}", 4)
     yield "    contributions:"
     yield "      bound: in_query"
-    yield f"      typical: {shape.typical}"
     yield f"      units: {UNITS}"
     yield f"      most_units: {MOST_UNITS}"
-    yield f"      names: {{typical: {shape.names_typical}, share: {NAMES_SHARE}, max_names: {MOST_NAMES}}}"
-    if shape.buckets:
-        yield f"      buckets: {shape.buckets}"
+    yield f"      names: {{max_names: {MOST_NAMES}}}"
     if drafted.values:
         yield from comment(_SUMS, 6)
         yield f"      sums: {{max_members: {shape.most_members}, max_rows: {shape.most_rows}}}"
+
+
+def _numbers(stated: Mapping[str, int]) -> str:
+    return "{" + ", ".join(f"{name}: {number}" for name, number in stated.items()) + "}"
 
 
 def _member_comment(draft: Draft) -> str:
@@ -289,7 +291,8 @@ def _unit(column: TableColumn) -> str:
 
 
 def _column(each: DraftColumn, drafted: Drafted) -> Iterator[str]:
-    column, is_bounded = each.column, bool(drafted.shapes)
+    column = each.column
+    typical = "".join(f", typical: {shape.typical.get(column.name, 1)}" for shape in drafted.shapes)
     match each.role:
         case Role.MEMBER:
             if column.type is None:
@@ -302,12 +305,12 @@ def _column(each: DraftColumn, drafted: Drafted) -> Iterator[str]:
             yield from comment("So many different numbers: ranges, sums and bins of them, and no groups.", 6)
             yield from _entry(column, "type: int64, filter: [in, range]")
         case Role.ASKED:
-            yield from _asked(column, is_bounded=is_bounded)
+            yield from _asked(column, typical)
         case Role.SUMMED:
             yield from _summed(column, drafted.values)
         case Role.WITHHELD:
             yield from comment(f"Not asked about: {each.reason}. To offer it:", 6)
-            offered = _asked(column, is_bounded=is_bounded, with_comment=False)
+            offered = _asked(column, typical, with_comment=False)
             yield from (f"      # {line[6:]}" for line in offered)
         case Role.NOT_READABLE:
             yield from comment(f"{_in_one_line(column.name)} cannot be asked about: {each.reason}.", 6)
@@ -337,16 +340,16 @@ def _in_one_line(name: str) -> str:
     return json.dumps(name, ensure_ascii=not name.isprintable())
 
 
-def _asked(column: TableColumn, *, is_bounded: bool, with_comment: bool = True) -> Iterator[str]:
+def _asked(column: TableColumn, typical: str, *, with_comment: bool = True) -> Iterator[str]:
+    """Yield a column's entry; `typical` is that key with a comma before it, empty where the query bounds no members."""
     match column.type:
         case ColumnType.BOOL:
             if with_comment:
-                most = "" if is_bounded else ", and no member can have more than both"
+                most = "" if typical else ", and no member can have more than both"
                 yield from comment(f"Its domain is its type's{most}. A missing value counts as false.", 6)
-            # Where contributions are bounded, the bound stands for it.
-            delta = "" if is_bounded else ", delta: 2"
+            most = typical or ", delta: 2"
             yield from _entry(
-                column, f"type: bool, group_by: true, filter: [in], domain: [false, true]{delta}"
+                column, f"type: bool, group_by: true, filter: [in], domain: [false, true]{most}"
             )
         case ColumnType.TIMESTAMP:
             if with_comment:
@@ -356,9 +359,11 @@ def _asked(column: TableColumn, *, is_bounded: bool, with_comment: bool = True) 
                 )
             yield from _entry(column, f"type: timestamp{_unit(column)}, filter: [range]")
         case ColumnType.STRING:
-            yield from _entry(column, "type: string, group_by: true, filter: [in, not_in]")
+            yield from _entry(column, f"type: string, group_by: true, filter: [in, not_in]{typical}")
         case _:
-            yield from _entry(column, f"type: {column.type}, group_by: true, filter: [in, not_in, range]")
+            yield from _entry(
+                column, f"type: {column.type}, group_by: true, filter: [in, not_in, range]{typical}"
+            )
 
 
 def _entry(column: TableColumn, keys: str) -> Iterator[str]:

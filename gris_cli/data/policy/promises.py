@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from dp_service.queries import contributions as bounds
 from dp_service.queries.answer_columns import COUNT_COLUMN
 from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.blocks import Blocks
@@ -27,7 +28,7 @@ from dp_service.terms import BoundedBy, ColumnType
 from gris_cli.data.policy.reads import reads_of
 from pinot_connector.engines.base import Engine, EngineQuery
 
-ASSUMED_BOUND = "contributions.typical"
+ASSUMED_BOUND = "contributions.delta"
 BLOCK = "block"
 _SIZES = "contributions.sums."
 
@@ -37,7 +38,7 @@ class Promise:
     """A promise of the policy that nothing checks when a question is asked, and what the data hold.
 
     Attributes:
-        key: The policy's key: `columns.C.delta`, `measures.events.tau`, `contributions.typical`,
+        key: The policy's key: `columns.C.delta`, `measures.events.tau`, `contributions.delta`,
             `block`, or a size of the table, `contributions.sums.max_members` or
             `contributions.sums.max_rows`.
         promised: The most that a member, or the table, may have.
@@ -136,7 +137,7 @@ def promises_of(
         yield largest("measures.events.tau", tau, grouped, rows=True)
     is_assumed = contributions is not None and contributions.bounded_by is BoundedBy.ASSUMED
     if contributions is not None and is_assumed and (keys := list(largest_keys(table))):
-        yield largest(ASSUMED_BOUND, contributions.typical, keys, rows=False)
+        yield largest(ASSUMED_BOUND, bounds.promised(contributions), keys, rows=False)
     if blocks is not None and (block := block_column(table, blocks)) is not None:
         yield largest(BLOCK, blocks.times, [(block,)], rows=False)
     if contributions is not None and contributions.sums is not None:

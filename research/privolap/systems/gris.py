@@ -125,7 +125,7 @@ class Gris(System):
         return (
             f"epsilon_per: {float(EPSILON_PER)}\ndelta: {float(split.delta):g}\ncount_noise: gaussian\ntables:\n"
             + "".join(
-                f"  {name}:\n    member: member\n    time: {{column: day, type: date, buckets: [month]}}\n{text}"
+                f"  {name}:\n    member: member\n    time: {{column: day, type: date, buckets: {{month: {data.months}}}}}\n{text}"
                 for name, text in (
                     ("lists", f"    {lists}\n    measures: {{distinct_members: true}}\n{_columns(data)}"),
                     ("months", _months(data, units[Kind.SERIES])),
@@ -173,7 +173,7 @@ def planned(data: Data, lengths: frozenset[int], units: int, delta: Fraction) ->
 
 
 def _months(data: Data, units: int) -> str:
-    bound = f"bound: in_query, typical: 1, buckets: {data.months}, units: {units}"
+    bound = f"bound: in_query, typical: 1, units: {units}"
     return f"    contributions: {{{bound}}}\n    measures: {{distinct_members: true}}\n{_columns(data)}"
 
 

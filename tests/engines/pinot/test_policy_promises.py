@@ -63,7 +63,7 @@ tables:
   cofacts_feedback:
     member: member_id
     measures: {distinct_members: true}
-    contributions: {bound: assumed, typical: 3, units: 20}
+    contributions: {bound: assumed, delta: 3, units: 20}
     columns:
       member_id: {type: string}
       article_id: {type: string, group_by: true}

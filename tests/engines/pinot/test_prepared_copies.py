@@ -30,7 +30,7 @@ TABLE = """
   {name}:
     member: member_id
     data_version: {version}
-    contributions: {{bound: prepared, typical: 4, units: {units}, elements: [article_id], period: all{names}}}
+    contributions: {{bound: prepared, delta: 4, units: {units}, elements: [article_id], period: all{names}}}
     measures: {{distinct_members: true}}
     columns:
       member_id: {{type: string}}

@@ -281,7 +281,7 @@ def test_spark_counts_an_assumed_bound_as_duckdb_does(engines: Engines) -> None:
     """Of several columns together, some of which keep NULL."""
     header = "count_noise: gaussian\n" + PROMISES.replace(", delta: 2", "").replace(", delta: 1000", "")
     bounded = header.replace(", delta: 1}", "}").replace(
-        "    columns:", "    contributions: {bound: assumed, typical: 3, units: 1}\n    columns:"
+        "    columns:", "    contributions: {bound: assumed, delta: 3, units: 1}\n    columns:"
     )
     policy = parse_policy(bounded)
     on_spark, on_duckdb = (counted(engine, policy.tables[0], policy.currency) for engine in engines)

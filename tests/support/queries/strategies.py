@@ -253,4 +253,8 @@ def offering(policy: Policy, column: str, most: int, typical: int, min_count: in
     block = {"bound": BoundedBy.IN_QUERY, "typical": typical, "units": 1, "min_count": min_count}
     stated = Contributions.model_validate(block)
     update = {"measures": Measures(distinct={column: most}), "contributions": stated}
-    return replace(policy, tables=tuple(table.model_copy(update=update) for table in policy.tables))
+    tables = []
+    for table in policy.tables:
+        columns = tuple(each.where_typical(typical) for each in table.columns)
+        tables.append(table.model_copy(update={**update, "columns": columns}))
+    return replace(policy, tables=tuple(tables))

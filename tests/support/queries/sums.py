@@ -229,7 +229,8 @@ def _bounded(
 ) -> dict[str, list[list[list[Value]]]]:
     groups: dict[str, list[list[list[Value]]]] = defaultdict(list)
     for member, elements in by_member.items():
-        typical = table.contributions.typical if table.contributions and is_bounded else len(elements)
+        stated = table.contributions if is_bounded else None
+        typical = len(elements) if stated is None else stated.typical or stated.delta or 0
         for element in kept(table_salt(table.name, "all"), member, list(elements), typical):
             groups[element].append(elements[element])
     return groups

@@ -62,7 +62,7 @@ tables:
     member: member_id
     contributions:
       bound: prepared
-      typical: {TYPICAL}
+      delta: {TYPICAL}
       units: {UNITS}
       elements: [article_id]
       period: all
@@ -76,7 +76,7 @@ tables:
     time: {{column: day, type: date}}
     contributions:
       bound: prepared
-      typical: {TYPICAL}
+      delta: {TYPICAL}
       units: {UNITS}
       elements: [article_id]
       period: day
@@ -95,7 +95,7 @@ tables:
       score: {{type: int64, group_by: true, filter: [in], domain: [-1, 0, 1, 7]}}
   many:
     member: member_id
-    contributions: {{bound: assumed, typical: 1, units: {UNITS}}}
+    contributions: {{bound: assumed, delta: 1, units: {UNITS}}}
     measures: {{distinct_members: true}}
     columns:
       member_id: {{type: int64}}

@@ -37,7 +37,7 @@ count_noise: gaussian
 tables:
   summed:
     member: member
-    contributions: {{bound: assumed, typical: 1, units: 20000, sums: {{max_members: 1380000, max_rows: 1380000}}}}
+    contributions: {{bound: assumed, delta: 1, units: 20000, sums: {{max_members: 1380000, max_rows: 1380000}}}}
     measures: {{distinct_members: true}}
     columns:
       member: {{type: int64}}
@@ -46,7 +46,7 @@ tables:
 {chr(10).join(VALUES)}
   counted:
     member: member
-    contributions: {{bound: assumed, typical: 1, units: 10}}
+    contributions: {{bound: assumed, delta: 1, units: 10}}
     measures: {{events: {{tau: 300000, tau_is: assumed}}}}
     columns:
       member: {{type: int64}}

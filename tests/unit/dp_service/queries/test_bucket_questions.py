@@ -25,7 +25,7 @@ from dp_service.releases.saying import of_question
 from dp_service.terms import MechanismName
 
 NOW = int(datetime.datetime(2026, 11, 22, 12, tzinfo=datetime.UTC).timestamp())
-BOUNDED = "contributions: {bound: in_query, typical: 3, units: 20, buckets: 7}"
+BOUNDED = "contributions: {bound: in_query, typical: 3, units: 20}"
 BUCKET = "DATE_TRUNC('month', day)"
 MONTHS = f"SELECT {BUCKET} AS m, COUNT(DISTINCT member) FROM t WHERE {{}} GROUP BY {BUCKET}"
 YEAR = "day >= '2024-01-15' AND day < '2025-01-01'"
@@ -145,21 +145,22 @@ def test_closed_periods_end_a_series() -> None:
 @pytest.mark.parametrize(
     ("buckets", "others", "expected", "most"),
     [
-        ("", "", 3, None),
-        ("", ", text", 3, None),
-        (", buckets: 7", "", 7, None),
-        (", buckets: 7", ", text", 3, None),
-        (", buckets: 99", "", 12, 12),
+        ("[month]", "", 3, None),
+        ("[month]", ", text", 6, None),
+        ("{month: 7}", "", 7, None),
+        ("{month: 7}", ", text", 14, None),
+        ("{month: 99}", "", 12, 12),
+        ("{day: 2, month: 7}", "", 7, None),
     ],
 )
 def test_a_member_counts_in_as_many_buckets_as_the_policy_says(
     buckets: str, others: str, expected: int, most: int | None
 ) -> None:
-    """By themselves buckets can have a bound of their own; there are no more than there are.
+    """Each length has a number of its own, and in no question are there more buckets than there are.
 
     A member that is weighted may be in any number of them.
     """
-    under = policy(more=f"contributions: {{bound: in_query, typical: 3, units: 20{buckets}}}")
+    under = policy(f"column: day, type: date, buckets: {buckets}")
     columns = f"DATE_TRUNC('month', day){others}"
     text = f"SELECT {columns}, COUNT(DISTINCT member) FROM t WHERE {YEAR} GROUP BY {columns}"
     found = resolved(text, under).parameters
@@ -361,18 +362,23 @@ def test_two_conditions_beside_buckets_are_refused_alike_in_either_order() -> No
         ("column: day, type: int64, unit: seconds, buckets: [day]", BOUNDED, "", "time.zone"),
         ("column: day, type: date, buckets: [day, day]", BOUNDED, "", "each of them once"),
         ("column: day, type: date, buckets: [hour]", BOUNDED, "", "time.buckets"),
-        ("column: day, type: date", BOUNDED, "", "expected time.buckets as well"),
         (
             "column: day, type: date, buckets: [day]",
-            "contributions: {bound: prepared, typical: 3, units: 20, elements: [text], period: all}",
+            "contributions: {bound: prepared, delta: 3, units: 20, elements: [text], period: all}",
             "",
             "none beside bound: prepared",
         ),
         (
-            "column: day, type: date, buckets: [day]",
-            "contributions: {bound: assumed, typical: 3, units: 20, buckets: 3}",
+            "column: day, type: date, buckets: {day: 3}",
+            "contributions: {bound: assumed, delta: 3, units: 20}",
             "",
-            "only with bound: in_query",
+            "only beside contributions with bound: in_query",
+        ),
+        (
+            "column: day, type: date, buckets: [day]",
+            "contributions: {bound: in_query, units: 20}",
+            "",
+            "time.buckets.day: expected how many",
         ),
         (
             "column: day, type: date, buckets: [day]",

@@ -24,7 +24,7 @@ from dp_service.terms import GRID, BoundedBy, Bounding, CountNoise, MechanismNam
 
 HEADER = "epsilon_per: 0.15\ndelta: 1e-10\ncount_noise: gaussian\n"
 IN_QUERY = "bound: in_query, typical: 32, units: 20"
-PREPARED = "bound: prepared, typical: 32, units: 20, elements: [page, kind]"
+PREPARED = "bound: prepared, delta: 32, units: 20, elements: [page, kind]"
 MEASURES = "{distinct_members: true, events: {tau: 3, tau_is: clipped}}"
 
 
@@ -58,7 +58,7 @@ def resolved(
 
 
 FAULTS = {
-    "no typical": ("bound: in_query, units: 20", "contributions.typical: expected this key"),
+    "no typical": ("bound: in_query, units: 20", "columns.page.typical: expected how many"),
     "no units": ("bound: in_query, typical: 32", "contributions.units: expected this key"),
     "no bound": ("typical: 32, units: 20", "contributions.bound: expected this key"),
     "hoped": (
@@ -108,10 +108,6 @@ FAULTS = {
         "contributions.min_count: expected a number less than or equal",
     ),
     "unknown key": (f"{IN_QUERY}, typic: 4", "contributions.typic: there is no such key"),
-    "no bound of the first look": (
-        f"{IN_QUERY}, names: {{share: 0.35, max_names: 75}}",
-        "contributions.names.typical: expected in how many elements a member counts in the first look",
-    ),
     "a first look at a copy": (
         f"{PREPARED}, period: all, names: {{typical: 4, share: 0.35, max_names: 75}}",
         "contributions.names.typical: expected this key only with bound: in_query",
@@ -149,11 +145,11 @@ FAULTS = {
         "contributions.elements: expected this key only with bound: prepared",
     ),
     "a period that is assumed": (
-        "bound: assumed, typical: 1, units: 1, period: all",
+        "bound: assumed, delta: 1, units: 1, period: all",
         "contributions.period: expected this key only",
     ),
     "no elements": (
-        "bound: prepared, typical: 1, units: 1, period: all",
+        "bound: prepared, delta: 1, units: 1, period: all",
         "contributions.elements: expected the columns",
     ),
     "no period": (PREPARED, "contributions.period: expected all, or the column"),
@@ -186,11 +182,11 @@ FAULTS = {
         "contributions.shift: expected this key only with bound: in_query",
     ),
     "a column that is not grouped by": (
-        "bound: prepared, typical: 1, units: 1, period: all, elements: [page, kind, day]",
+        "bound: prepared, delta: 1, units: 1, period: all, elements: [page, kind, day]",
         "contributions.elements: day: expected a column that questions may group by",
     ),
     "a column that the copy is not bounded by": (
-        "bound: prepared, typical: 1, units: 1, period: all, elements: [page]",
+        "bound: prepared, delta: 1, units: 1, period: all, elements: [page]",
         "contributions.elements: a copy is bounded by these columns alone: expected no group_by for kind",
     ),
 }
@@ -226,14 +222,14 @@ def test_a_block_with_a_fault_is_refused_by_its_key(block: str, expected: str) -
                 "bound: in_query, typical: 100000, units: 1",
                 measures="{events: {tau: 1000000, tau_is: clipped}}",
             ),
-            "contributions.typical: expected less, or a smaller tau or more units",
+            "contributions.units: expected more, or less of what is typical, or tau",
         ),
         (
             text_of(
                 "bound: in_query, typical: 1, units: 1, names: {typical: 100000, share: 1/999999, max_names: 1}",
                 measures="{events: {tau: 20000, tau_is: clipped}}",
             ),
-            "contributions.names.typical: expected less, or a smaller tau or more units",
+            "contributions.units: expected more, or less of what is typical, or tau",
         ),
         (
             text_of(
@@ -396,7 +392,7 @@ def test_a_prepared_copy_is_asked_like_any_table_on_every_engine() -> None:
 def test_promises_are_warned_of() -> None:
     """What nothing checks: an assumed bound, a copy in Pinot, the number of its periods."""
     for block, expected in (
-        ("bound: assumed, typical: 3, units: 1", "contributions.bound: an assumed bound is a promise"),
+        ("bound: assumed, delta: 3, units: 1", "contributions.bound: an assumed bound is a promise"),
         (f"{PREPARED}, period: p, periods: 3", "contributions.periods: a promise that nothing checks"),
         (f"{PREPARED}, period: all", "contributions.bound: a prepared copy is checked on DuckDB alone"),
     ):
@@ -409,17 +405,27 @@ def test_promises_are_warned_of() -> None:
 NAMES = f"{IN_QUERY}, min_count: 5, names: {{typical: 4, share: 7/20, max_names: 75}}"
 
 
-@pytest.mark.parametrize(("by", "most"), [(("page",), 75), (("page", "number"), 75), (("page", "other"), 75)])
-def test_two_looks_are_resolved_from_the_policy_alone(by: tuple[str, ...], most: int) -> None:
+@pytest.mark.parametrize(
+    ("by", "typical"), [(("page",), 32), (("page", "number"), 75), (("page", "other"), 75)]
+)
+def test_two_looks_are_resolved_from_the_policy_alone(by: tuple[str, ...], typical: int) -> None:
     """Units are shared exactly; M is the policy's, whatever k is, and bounds the second look too."""
     columns = "      number: {type: int64, group_by: true}\n      other: {type: string, group_by: true}\n"
     policy = parse_policy(text_of(NAMES, columns=columns))
     found = resolved(policy, *by, k=50).parameters
     assert found.contributions is not None
-    assert found.contributions.names == NamesLook(4, Fraction(7), most)
-    assert (found.contributions.typical, found.delta_l0) == (32, None)
+    assert found.contributions.names == NamesLook(4, Fraction(7), 75)
+    assert (found.contributions.typical, found.delta_l0) == (typical, None)
     assert resolved(policy, *by, k=100).requested_k == 100
-    assert resolved(policy, *by, k=100).parameters.k == most
+    assert resolved(policy, *by, k=100).parameters.k == 75
+
+
+def test_a_first_look_takes_half_of_delta_and_three_eighths_of_the_units() -> None:
+    """Unless the policy says otherwise; half is rounded up."""
+    policy = policy_of("bound: in_query, typical: 5, units: 20, names: {max_names: 75}")
+    found = resolved(policy, k=50).parameters.contributions
+    assert found is not None
+    assert (found.typical, found.names) == (5, NamesLook(3, Fraction(15, 2), 75))
 
 
 def test_so_many_names_fit_as_texts_they_have() -> None:

@@ -244,7 +244,7 @@ def test_a_query_names_the_key_and_never_the_looked_up_column() -> None:
 def test_a_copy_that_is_bounded_by_the_key_answers_for_what_is_looked_up() -> None:
     """Members have no more topics than articles of such a copy; no copy is bounded by topics, for it has none."""
     columns = {"article": {"type": "string", "group_by": True}, "country": {"type": "string"}}
-    block = {"bound": "prepared", "typical": 2, "units": 10, "elements": ["article"], "period": "all"}
+    block = {"bound": "prepared", "delta": 2, "units": 10, "elements": ["article"], "period": "all"}
 
     def prepared(key: str, elements: list[str]) -> Policy:
         file = content(key, [("a1", "health"), ("a2", "scam's"), ("a3", "x")])

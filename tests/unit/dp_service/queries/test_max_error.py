@@ -26,7 +26,7 @@ from dp_service.terms import Comparison
 BLOCK = "{bound: in_query, typical: 8, units: 10, least_units: 2, most_units: 40"
 NAMES = ", names: {typical: 4, share: 3/8, max_names: 75}"
 LITTLE = "share: 0.999999995, max_names: 9"
-MORE = ", sums: {max_members: 1000000, max_rows: 100000000}, buckets: 12"
+MORE = ", sums: {max_members: 1000000, max_rows: 100000000}"
 LIST = "SELECT a, COUNT(DISTINCT m) AS n FROM t GROUP BY a ORDER BY n DESC LIMIT 10"
 SMALL = "SELECT d, COUNT(DISTINCT m) AS n FROM t GROUP BY d"
 QUESTIONS = {
@@ -53,7 +53,7 @@ count_noise: gaussian
 tables:
   t:
     member: m
-    time: {{column: day, type: date{", buckets: [month]" if "buckets" in block else ""}}}
+    time: {{column: day, type: date{", buckets: {month: 12}" if "sums" in block else ""}}}
 {contributions}    measures: {{distinct_members: true, events: {{tau: 3, tau_is: clipped}}}}
     columns:
       a: {{type: string, group_by: true}}
@@ -254,7 +254,7 @@ def test_an_error_is_no_part_of_what_is_asked() -> None:
         ("{bound: in_query, typical: 8, units: 10, least_units: 0}", "least_units"),
         (
             f"{{bound: in_query, typical: 100000, units: 10, least_units: 1, names: {{typical: 1, {LITTLE}}}}}",
-            "typical",
+            "units",
         ),
     ],
 )

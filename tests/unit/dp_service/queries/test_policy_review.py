@@ -129,7 +129,7 @@ def test_buckets_widen_what_an_assumed_bound_promises(buckets: str, bound: str, 
     text = SOUND.replace(
         "data_version: v1",
         f"data_version: v1\n    time: {{column: d, type: date{buckets}}}\n"
-        f"    contributions: {{bound: {bound}, typical: 3, units: 4}}",
+        f"    contributions: {{bound: {bound}, {'typical' if bound == 'in_query' else 'delta'}: 3, units: 4}}",
     ).replace("tables:", "count_noise: gaussian\ntables:")
     found = [each for each in reviewed(text).warnings if "time" in each.key]
     assert [each.key for each in found] == expected

@@ -100,7 +100,7 @@ def test_what_stands_for_null_is_no_element_where_nulls_are_dropped(tmp_path: Pa
 def test_a_delta_above_a_domain_speaks_of_values_outside_too(tmp_path: Path) -> None:
     """How many are published is no reason to refuse a policy, and no reason to forget what it says of the others."""
     column = policy_of(tmp_path, DOMAIN, column="delta: 50,")
-    assert (3, 50) == (column.delta_within(restricted=True), column.delta_within(restricted=False))
+    assert (3, 50) == (column.of_member_within, column.of_member)
 
 
 def test_a_policy_keeps_what_each_publication_cost(tmp_path: Path) -> None:

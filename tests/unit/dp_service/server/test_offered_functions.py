@@ -34,7 +34,7 @@ count_noise: gaussian
 tables:
   events:
     member: m
-    contributions: {bound: prepared, elements: [kind], period: all, typical: 1, units: 9}
+    contributions: {bound: prepared, elements: [kind], period: all, delta: 1, units: 9}
     measures: {distinct_members: true}
     columns: {m: {type: string}, kind: {type: string, filter: [in], group_by: true}}
 """

@@ -16,7 +16,7 @@ count_noise: gaussian
 tables:
   visits:
     member: who
-    contributions: {bound: prepared, typical: 2, units: 20, min_count: 1, elements: [what], period: all}
+    contributions: {bound: prepared, delta: 2, units: 20, min_count: 1, elements: [what], period: all}
     measures: {distinct_members: true}
     columns:
       who: {type: int64}

@@ -66,7 +66,7 @@ def test_a_delta_that_pages_lend_to_their_topics_is_counted_in_all_pages(tmp_pat
 def test_promises_about_topics_are_counted_after_pages_were_looked_up(tmp_path: Path) -> None:
     """m1 has four pages, and two topics; from the file and by the engine."""
     path = written(tmp_path)
-    assumed = policy({"contributions": {"bound": "assumed", "typical": 1, "units": 5}})
+    assumed = policy({"contributions": {"bound": "assumed", "delta": 1, "units": 5}})
     narrow = policy({}, delta=1)
     engine = DuckDBEngine({"t": path})
     try:

@@ -444,7 +444,7 @@ tables:
   visits:
     member: m
     measures: {distinct_members: true, events: {tau: 2, tau_is: assumed}}
-    contributions: {bound: assumed, typical: 3, units: 20}
+    contributions: {bound: assumed, delta: 3, units: 20}
     columns:
       m: {type: int64}
       page: {type: string, group_by: true}

@@ -82,8 +82,13 @@ def test_a_draft_answers_what_a_table_can_be_asked(
     assert table.measures.events is not None
     assert ["minutes", "pieces", "price"] == sorted(each.name for each in table.values)
     assert ["minutes", "pieces", "price"] == sorted(each.name for each in table.quantiles)
-    for number in (bounds.typical, table.measures.events.tau, bounds.buckets or 1):
+    typical = [each.typical or 0 for each in table.columns if each.group_by]
+    assert None not in table.time.buckets.values()
+    assert None not in table.time.parts.values()
+    times = [each or 0 for each in (*table.time.buckets.values(), *table.time.parts.values())]
+    for number in (*typical, *times, table.measures.events.tau):
         assert number & (number - 1) == 0
+        assert number
     for said in (
         "Rows were read",
         "tell of them",

@@ -976,9 +976,9 @@ class CatalogFunction(_message.Message):
     def __init__(self, code: _Optional[str] = ..., text: _Optional[str] = ..., meaning: _Optional[str] = ..., sql: _Optional[str] = ...) -> None: ...
 
 class CatalogContributions(_message.Message):
-    __slots__ = ("bounded_by", "typical", "periods", "units", "min_count", "names", "shift", "least_units", "most_units")
+    __slots__ = ("bounded_by", "delta", "periods", "units", "min_count", "names", "shift", "least_units", "most_units")
     BOUNDED_BY_FIELD_NUMBER: _ClassVar[int]
-    TYPICAL_FIELD_NUMBER: _ClassVar[int]
+    DELTA_FIELD_NUMBER: _ClassVar[int]
     PERIODS_FIELD_NUMBER: _ClassVar[int]
     UNITS_FIELD_NUMBER: _ClassVar[int]
     MIN_COUNT_FIELD_NUMBER: _ClassVar[int]
@@ -987,7 +987,7 @@ class CatalogContributions(_message.Message):
     LEAST_UNITS_FIELD_NUMBER: _ClassVar[int]
     MOST_UNITS_FIELD_NUMBER: _ClassVar[int]
     bounded_by: BoundedBy
-    typical: int
+    delta: int
     periods: int
     units: int
     min_count: int
@@ -995,17 +995,15 @@ class CatalogContributions(_message.Message):
     shift: bool
     least_units: int
     most_units: int
-    def __init__(self, bounded_by: _Optional[_Union[BoundedBy, str]] = ..., typical: _Optional[int] = ..., periods: _Optional[int] = ..., units: _Optional[int] = ..., min_count: _Optional[int] = ..., names: _Optional[_Union[CatalogNames, _Mapping]] = ..., shift: bool = ..., least_units: _Optional[int] = ..., most_units: _Optional[int] = ...) -> None: ...
+    def __init__(self, bounded_by: _Optional[_Union[BoundedBy, str]] = ..., delta: _Optional[int] = ..., periods: _Optional[int] = ..., units: _Optional[int] = ..., min_count: _Optional[int] = ..., names: _Optional[_Union[CatalogNames, _Mapping]] = ..., shift: bool = ..., least_units: _Optional[int] = ..., most_units: _Optional[int] = ...) -> None: ...
 
 class CatalogNames(_message.Message):
-    __slots__ = ("typical", "units", "max_names")
-    TYPICAL_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("units", "max_names")
     UNITS_FIELD_NUMBER: _ClassVar[int]
     MAX_NAMES_FIELD_NUMBER: _ClassVar[int]
-    typical: int
     units: str
     max_names: int
-    def __init__(self, typical: _Optional[int] = ..., units: _Optional[str] = ..., max_names: _Optional[int] = ...) -> None: ...
+    def __init__(self, units: _Optional[str] = ..., max_names: _Optional[int] = ...) -> None: ...
 
 class CatalogValue(_message.Message):
     __slots__ = ("name", "quantum", "lower", "upper", "row_lower", "row_upper", "has_own_count", "month_lower", "month_upper")
@@ -1042,7 +1040,7 @@ class CatalogMeasure(_message.Message):
     def __init__(self, measure: _Optional[_Union[_question_pb2.Measure, str]] = ..., tau: _Optional[int] = ..., clipped: bool = ..., distinct_of: _Optional[str] = ...) -> None: ...
 
 class CatalogTime(_message.Message):
-    __slots__ = ("column", "unit", "zone", "refresh", "closed_before", "buckets", "parts", "member_buckets")
+    __slots__ = ("column", "unit", "zone", "refresh", "closed_before", "buckets", "parts")
     COLUMN_FIELD_NUMBER: _ClassVar[int]
     UNIT_FIELD_NUMBER: _ClassVar[int]
     ZONE_FIELD_NUMBER: _ClassVar[int]
@@ -1050,7 +1048,6 @@ class CatalogTime(_message.Message):
     CLOSED_BEFORE_FIELD_NUMBER: _ClassVar[int]
     BUCKETS_FIELD_NUMBER: _ClassVar[int]
     PARTS_FIELD_NUMBER: _ClassVar[int]
-    MEMBER_BUCKETS_FIELD_NUMBER: _ClassVar[int]
     column: str
     unit: TimeUnit
     zone: str
@@ -1058,11 +1055,10 @@ class CatalogTime(_message.Message):
     closed_before: int
     buckets: _containers.RepeatedScalarFieldContainer[str]
     parts: _containers.RepeatedScalarFieldContainer[str]
-    member_buckets: int
-    def __init__(self, column: _Optional[str] = ..., unit: _Optional[_Union[TimeUnit, str]] = ..., zone: _Optional[str] = ..., refresh: _Optional[_Union[RefreshPeriod, str]] = ..., closed_before: _Optional[int] = ..., buckets: _Optional[_Iterable[str]] = ..., parts: _Optional[_Iterable[str]] = ..., member_buckets: _Optional[int] = ...) -> None: ...
+    def __init__(self, column: _Optional[str] = ..., unit: _Optional[_Union[TimeUnit, str]] = ..., zone: _Optional[str] = ..., refresh: _Optional[_Union[RefreshPeriod, str]] = ..., closed_before: _Optional[int] = ..., buckets: _Optional[_Iterable[str]] = ..., parts: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class CatalogColumn(_message.Message):
-    __slots__ = ("name", "type", "mechanism", "filters", "domain_size", "domain", "delta", "null_value", "published", "looked_up_by")
+    __slots__ = ("name", "type", "mechanism", "filters", "domain_size", "domain", "delta", "typical", "null_value", "published", "looked_up_by")
     NAME_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     MECHANISM_FIELD_NUMBER: _ClassVar[int]
@@ -1070,6 +1066,7 @@ class CatalogColumn(_message.Message):
     DOMAIN_SIZE_FIELD_NUMBER: _ClassVar[int]
     DOMAIN_FIELD_NUMBER: _ClassVar[int]
     DELTA_FIELD_NUMBER: _ClassVar[int]
+    TYPICAL_FIELD_NUMBER: _ClassVar[int]
     NULL_VALUE_FIELD_NUMBER: _ClassVar[int]
     PUBLISHED_FIELD_NUMBER: _ClassVar[int]
     LOOKED_UP_BY_FIELD_NUMBER: _ClassVar[int]
@@ -1080,10 +1077,11 @@ class CatalogColumn(_message.Message):
     domain_size: int
     domain: _histogram_pb2.ElementColumn
     delta: int
+    typical: int
     null_value: _question_pb2.Value
     published: PublishedDomain
     looked_up_by: str
-    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[_histogram_pb2.ColumnType, str]] = ..., mechanism: _Optional[_Union[Mechanism, str]] = ..., filters: _Optional[_Iterable[_Union[FilterOperator, str]]] = ..., domain_size: _Optional[int] = ..., domain: _Optional[_Union[_histogram_pb2.ElementColumn, _Mapping]] = ..., delta: _Optional[int] = ..., null_value: _Optional[_Union[_question_pb2.Value, _Mapping]] = ..., published: _Optional[_Union[PublishedDomain, _Mapping]] = ..., looked_up_by: _Optional[str] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[_histogram_pb2.ColumnType, str]] = ..., mechanism: _Optional[_Union[Mechanism, str]] = ..., filters: _Optional[_Iterable[_Union[FilterOperator, str]]] = ..., domain_size: _Optional[int] = ..., domain: _Optional[_Union[_histogram_pb2.ElementColumn, _Mapping]] = ..., delta: _Optional[int] = ..., typical: _Optional[int] = ..., null_value: _Optional[_Union[_question_pb2.Value, _Mapping]] = ..., published: _Optional[_Union[PublishedDomain, _Mapping]] = ..., looked_up_by: _Optional[str] = ...) -> None: ...
 
 class QuantileColumn(_message.Message):
     __slots__ = ("name", "member_value", "quantum", "scale", "lower", "upper", "cells")

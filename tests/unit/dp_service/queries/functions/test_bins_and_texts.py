@@ -96,7 +96,7 @@ def test_a_part_of_a_text_has_the_domain_and_at_most_the_delta_of_its_column() -
 def test_what_is_promised_of_a_column_is_not_promised_of_its_functions(function: str) -> None:
     """Bounds that a copy has, or that are assumed, and tau are of the column's own values."""
     with pytest.raises(RefusedByPolicyError, match="parts of texts are not offered"):
-        asked(function, "contributions: {bound: assumed, typical: 2, units: 10}")
+        asked(function, "contributions: {bound: assumed, delta: 2, units: 10}")
     with pytest.raises(RefusedByPolicyError, match="assumes how many"):
         asked(function, tau_is="assumed", count="COUNT(*)")
 

@@ -315,8 +315,8 @@ def test_equal_steps_in_another_order_are_another_funnel() -> None:
     assert first == third != second
 
 
-ASSUMED = "contributions: {bound: assumed, typical: 2, units: 10}"
-PREPARED = "contributions: {bound: prepared, typical: 2, units: 10, elements: [land, event], period: all}"
+ASSUMED = "contributions: {bound: assumed, delta: 2, units: 10}"
+PREPARED = "contributions: {bound: prepared, delta: 2, units: 10, elements: [land, event], period: all}"
 
 
 @pytest.mark.parametrize("sql", [f"SELECT {FUNNEL} FROM shop", f"SELECT {IN_ORDER} FROM shop", FIRST])

@@ -133,7 +133,7 @@ def test_what_bounds_columns_alone_bounds_no_function_of_others(
 ) -> None:
     """Several values of a column may be in one bin, and have one part."""
     elements = {"elements": ["article", "day", "age"]} if more["bound"] == "prepared" else {}
-    policy = policy_of(tmp_path, {"typical": 1, "units": 10, **more, **elements})
+    policy = policy_of(tmp_path, {"delta": 1, "units": 10, **more, **elements})
     for function in ("WIDTH_BUCKET(age, 0, 9, 3)", "LEFT(article, 1)"):
         with pytest.raises(RefusedByPolicyError, match="bins and parts of texts are not offered"):
             by(function, policy)

@@ -190,7 +190,7 @@ FAULTS = {
     "a truth value": ("flag: 2", "expected a column of type string, int64, date"),
     "none": ("text: 0", "expected a number greater than 0"),
     "too many": ("text: 2000000", "expected a number less than or equal to 1000000"),
-    "more than noise can hide": ("text: 1000000", "contributions.typical: expected less, or a smaller tau"),
+    "more than noise can hide": ("text: 1000000", "contributions.units: expected more"),
 }
 
 
@@ -204,7 +204,7 @@ def test_a_policy_names_columns_whose_values_can_be_counted(tmp_path: Path, faul
 
 @pytest.mark.parametrize(
     "block",
-    ["", "{bound: assumed, typical: 2, units: 1}", "{bound: prepared, typical: 2, units: 1, period: all}"],
+    ["", "{bound: assumed, delta: 2, units: 1}", "{bound: prepared, delta: 2, units: 1, period: all}"],
 )
 def test_values_are_counted_of_members_that_the_query_bounds(tmp_path: Path, block: str) -> None:
     """A promise of elements says nothing of values, and a copy may have lost them."""

@@ -1,0 +1,132 @@
+"""Delta of a question follows from what its columns say, from its conditions and from how many elements there are."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from dp_service.queries.errors import PolicyError
+from dp_service.queries.lookups import hash_of
+from dp_service.queries.policy import parse_policy, read_policy
+from dp_service.queries.resolution import resolve
+from dp_service.queries.sql import parse_sql
+from dp_service.queries.tables import Policy
+from dp_service.queries.typical import Values, elements_of_member
+
+TOPICS = b"article,topic\n1,health\n2,politics\n3,health\n4,sports\n"
+SUBJECTS = TOPICS.replace(b"topic", b"subject")
+POLICY = f"""
+epsilon_per: 0.15
+delta: 1e-10
+count_noise: gaussian
+tables:
+  t:
+    member: member
+    time: {{column: day, type: date, buckets: {{week: 8, month: 4}}, parts: {{weekday: 3, month: 5}}}}
+    contributions: {{bound: in_query, units: 20, sums: {{max_members: 1000, max_rows: 1000}}}}
+    measures: {{distinct_members: true}}
+    columns:
+      member: {{type: string}}
+      page: {{type: string, group_by: true, filter: [in, not_in], typical: 32}}
+      land: {{type: string, group_by: true, filter: [in], typical: 2, domain: [AT, CH, DE]}}
+      kind: {{type: string, group_by: true, typical: 9, domain: [a, b, c, d]}}
+      stars: {{type: int64, group_by: true, filter: [in, range], typical: 6}}
+      article: {{type: int64, group_by: true, typical: 7}}
+      topic: {{type: string, group_by: true,
+              lookup: {{column: article, file: topics.csv, hash: '{hash_of(TOPICS)}'}}}}
+      subject: {{type: string, group_by: true, typical: 2,
+                lookup: {{column: article, file: subjects.csv, hash: '{hash_of(SUBJECTS)}'}}}}
+    values:
+      paid: {{type: int64, lower: 0, upper: 100, typical: 3}}
+      owed: {{type: int64, lower: 0, upper: 100}}
+"""
+YEAR = "day >= '2024-01-01' AND day < '2025-01-01'"
+QUARTER = "day >= '2024-01-01' AND day < '2024-04-01'"
+DELTAS = {
+    "nothing": ("", "", 1),
+    "a column": ("page", "", 32),
+    "two columns": ("page, land", "", 64),
+    "three": ("page, land, stars", "", 384),
+    "a domain that is smaller": ("kind", "", 4),
+    "two domains": ("kind, land", "", 8),
+    "pinned": ("page", "page = 'a'", 1),
+    "a few values": ("page", "page IN ('a', 'b', 'c')", 3),
+    "other values": ("page", "page <> 'a'", 32),
+    "a range": ("stars", "stars BETWEEN 2 AND 4", 3),
+    "a part of a domain": ("land", "land = 'AT'", 1),
+    "pinned beside another": ("page, stars", "page = 'a'", 6),
+    "either of two": ("page", "page = 'a' OR stars = 1", 32),
+    "weeks": ("DATE_TRUNC('week', day)", YEAR, 8),
+    "months": ("DATE_TRUNC('month', day)", YEAR, 4),
+    "fewer months than typical": ("DATE_TRUNC('month', day)", QUARTER, 3),
+    "a part of time": ("EXTRACT(ISODOW FROM day)", "", 3),
+    "two parts of time": ("EXTRACT(ISODOW FROM day), EXTRACT(MONTH FROM day)", "", 15),
+    "months by a column": ("DATE_TRUNC('month', day), land", YEAR, 8),
+    "what is looked up": ("topic", "", 3),
+    "what is looked up and has its own": ("subject", "", 2),
+    "a part of a text": ("LOWER(page)", "", 32),
+    "bins": ("FLOOR(paid / 10) * 10", "", 3),
+    "all bins": ("WIDTH_BUCKET(owed, 0, 100, 4)", "", 6),
+    "whole bins": ("WIDTH_BUCKET(stars, 0, 10, 2)", "", 4),
+    "first times": ("DATE_TRUNC('month', MIN(day))", QUARTER, 1),
+    "first times and what is later": ("RETENTION", QUARTER, 3),
+}
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Policy:
+    """Return the policy, beside its lookups."""
+    (tmp_path / "topics.csv").write_bytes(TOPICS)
+    (tmp_path / "subjects.csv").write_bytes(SUBJECTS)
+    return read_policy(POLICY.encode(), str(tmp_path / "policy.yaml")).policy
+
+
+@pytest.mark.parametrize(("by", "where", "expected"), DELTAS.values(), ids=list(DELTAS))
+def test_delta_is_the_product_of_what_is_typical_within_what_is_allowed(
+    policy: Policy, by: str, where: str, expected: int
+) -> None:
+    """A column counts at most as many values as the question allows; a member has one first time."""
+    later = "DATE_TRUNC('month', MIN(day)), DATE_DIFF('month', MIN(day), day)"
+    columns = later if by == "RETENTION" else by
+    text = f"SELECT {columns}{', ' if columns else ''}COUNT(DISTINCT member) FROM t"  # noqa: S608 - texts of this file
+    text += f" WHERE {where}" if where else ""
+    text += f" GROUP BY {columns}" if columns else ""
+    found = resolve(parse_sql(text, policy), policy, now=0).parameters.contributions
+    assert found is not None
+    assert found.typical == expected
+
+
+@pytest.mark.parametrize("typical", list(itertools.product([1, 2, 3], [1, 2, 4])))
+@pytest.mark.parametrize("sizes", list(itertools.product([1, 2, 3], [1, 3])))
+def test_delta_is_the_most_elements_of_a_member_with_typical_values(
+    typical: tuple[int, int], sizes: tuple[int, int]
+) -> None:
+    """Counted over every member that has rows in all combinations of so many values."""
+    columns = [range(min(each)) for each in zip(typical, sizes, strict=True)]
+    most = len(set(itertools.product(*columns)))
+    stated = [Values(*each) for each in zip(typical, sizes, strict=True)]
+    assert elements_of_member(stated) == most
+    assert elements_of_member([*stated, Values(None, 5)]) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        (", typical: 32", "", "tables.t.columns.page.typical"),
+        ("{week: 8, month: 4}", "[week, month]", "tables.t.time.buckets.week:"),
+        ("weekday: 3", "weekday: null", "tables.t.time.parts.weekday:"),
+        ("typical: 32", "typical: 0", "tables.t.columns.page.typical"),
+        ("week: 8", "week: 0", "tables.t.time.buckets.week"),
+        ("typical: 32", "delta: 32", "tables.t.columns.page.delta"),
+        ("bound: in_query", "bound: in_query, delta: 3", "tables.t.contributions.delta"),
+        ("bound: in_query", "bound: assumed", "tables.t.contributions.delta"),
+        ("bound: in_query", "bound: assumed, delta: 3", "tables.t.columns.page.typical"),
+    ],
+)
+def test_a_policy_says_what_is_typical_of_each_column(old: str, new: str, key: str) -> None:
+    """Missing, impossible, or beside a promise: the error names the key."""
+    with pytest.raises(PolicyError) as error:
+        parse_policy(POLICY.replace(old, new, 1))
+    assert key in str(error.value)
