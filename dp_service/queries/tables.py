@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from math import prod
 from typing import Annotated
 
 from pydantic import Field
@@ -162,7 +163,7 @@ class Table(TableKeys):
             self.most_typical, MAXIMUM_EDGES + 1 if unstated else 1, MOST_COHORTS if self.buckets else 1
         )
         # Whoever counts in so many counts in all that there are.
-        return min(pow(most, MAXIMUM_DIMENSIONS), MAXIMUM_ELEMENTS)
+        return min(prod([most] * MAXIMUM_DIMENSIONS), MAXIMUM_ELEMENTS)
 
     @property
     def stated_rows(self) -> tuple[tuple[str, int], ...]:

@@ -137,9 +137,11 @@ def _bound(connection: duckdb.DuckDBPyConnection, sizes: str, most: int) -> int:
         f"SELECT min(size) FROM (SELECT max(size) AS size FROM ({sizes}) GROUP BY who "  # noqa: S608
         f"ORDER BY 1 DESC LIMIT {REACHED_BY})",
     )
-    within = f"SELECT least(size, {reached or 1}) AS size FROM ({sizes})"  # noqa: S608
+    within = f"SELECT least(size, {reached or 1}) AS size, count(*) FROM ({sizes}) GROUP BY 1"  # noqa: S608
+    found = connection.execute(within).fetchall()
+    allowed = MOST_CUT * sum(size * often for size, often in found)
     bound = 1
-    while bound < most and _cut(connection, within, bound) > MOST_CUT:
+    while bound < most and sum(max(0, size - bound) * often for size, often in found) > allowed:
         bound *= 2
     return bound
 

@@ -70,7 +70,7 @@ def test_promises_about_topics_are_counted_after_pages_were_looked_up(tmp_path: 
     narrow = policy({}, delta=1)
     engine = DuckDBEngine({"t": path})
     try:
-        for each, key in ((assumed, "contributions.typical"), (narrow, "columns.topic.delta")):
+        for each, key in ((assumed, "contributions.delta"), (narrow, "columns.topic.delta")):
             table = each.tables[0]
             require_columns(engine, table)
             of_file, of_engine = (
