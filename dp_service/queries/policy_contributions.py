@@ -160,7 +160,7 @@ def _of_noise(policy: Policy, table: Table, block: Contributions) -> _Found:
         elif any(distance >= MAX_SQUARED_DISTANCE for distance in distances):
             yield (
                 "typical",
-                "expected less of what is typical, or a smaller tau: queries could not compute members' weights exactly",
+                "expected less, or a smaller tau: queries could not compute members' weights exactly",
             )
 
 

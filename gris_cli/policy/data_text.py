@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gris_cli.data.policy.promises import BLOCK, is_size
+from gris_cli.data.policy.promises import ASSUMED_BOUND, BLOCK, is_size
 from gris_cli.terminal import grid, say, show
 from pinot_connector import formats
 
@@ -89,12 +89,12 @@ def _format_promise(promise: Promise) -> str:
     if is_size(promise.key):
         return _format_size(promise)
     what = f"rows in one element of {promise.column}"
-    if promise.key.endswith("delta"):
+    if promise.key == ASSUMED_BOUND:
+        what = f"elements of {promise.column}"
+    elif promise.key.endswith("delta"):
         what = "values"
     elif promise.key == BLOCK:
         what = "blocks"
-    elif promise.key.startswith("contributions"):
-        what = f"elements of {promise.column}"
     held = f"{promise.key} {promise.promised}: no member has more than {promise.found} {what}"
     if promise.is_kept:
         return f"{held}; kept by these data, and to be kept by those to come"

@@ -72,8 +72,8 @@ def _format_contributions(stated: Contributions | None) -> str:
         periods = f" in each of {stated.periods} periods"
     limited = f"a member counts in at most {formats.counted(stated.delta or 0, 'element')}{periods}"
     bound = {
-        BoundedBy.IN_QUERY: "a member with more than what is typical of a question's columns counts with less than 1 in "
-        "each element",
+        BoundedBy.IN_QUERY: "a member with more elements than are typical of a question's columns counts with less "
+        "than 1 in each",
         BoundedBy.PREPARED: f"{limited}, as a copy that was prepared by {', '.join(stated.elements)}",
         BoundedBy.ASSUMED: f"{limited}, which is assumed",
     }[stated.bounded_by]

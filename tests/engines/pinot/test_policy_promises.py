@@ -83,5 +83,5 @@ def test_an_assumed_bound_of_several_columns_is_counted_on_pinot(
     urls = ("--pinot", loaded_pinot.controller_url, "--pinot-broker", loaded_pinot.broker_url)
     assert main([*check, *urls]) == 1
     (on_pinot,) = json.loads(capsys.readouterr().out)["promises"][0]["promises"]
-    assert ("contributions.typical", "article_id, score") == (on_pinot["key"], on_pinot["column"])
+    assert ("contributions.delta", "article_id, score") == (on_pinot["key"], on_pinot["column"])
     assert in_file["found"] == on_pinot["found"]

@@ -286,7 +286,7 @@ def test_spark_counts_an_assumed_bound_as_duckdb_does(engines: Engines) -> None:
     policy = parse_policy(bounded)
     on_spark, on_duckdb = (counted(engine, policy.tables[0], policy.currency) for engine in engines)
     assert on_duckdb == on_spark
-    assert "contributions.typical" in [each.key for each in on_spark.promises]
+    assert "contributions.delta" in [each.key for each in on_spark.promises]
 
 
 @pytest.mark.parametrize(

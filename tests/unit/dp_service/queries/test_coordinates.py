@@ -64,7 +64,7 @@ count_noise: gaussian
 tables:
   counted:
     member: m
-    contributions: {{bound: assumed, typical: 1, units: 1}}
+    contributions: {{bound: assumed, delta: 1, units: 1}}
     measures: {{distinct_members: true, events: {{tau: 40000, tau_is: clipped}}}}
     columns: {_COLUMNS}
 """)

@@ -160,7 +160,7 @@ def test_a_plan_carries_the_shift() -> None:
         (("one",), Measure.DISTINCT_MEMBERS, False),
         ((), Measure.DISTINCT_MEMBERS, False),
         (("day", "open"), Measure.DISTINCT_MEMBERS, False),
-        (("day", "pair"), Measure.DISTINCT_MEMBERS, False),
+        (("day", "pair"), Measure.DISTINCT_MEMBERS, True),
     ],
 )
 def test_the_shift_is_used_where_domain_and_bound_say_that_it_helps(

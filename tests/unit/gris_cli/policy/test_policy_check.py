@@ -490,7 +490,7 @@ def test_an_assumed_bound_of_contributions_is_counted(
     command = ["check", str(policy), "--data", f"visits={data}"]
     assert main([*command, "--json"]) == (0 if found <= 3 else 1)
     reported = {each.pop("key"): each for each in json.loads(capsys.readouterr().out)["data"][0]["promises"]}
-    assert reported["contributions.typical"] == {
+    assert reported["contributions.delta"] == {
         "promised": 3,
         "found": found,
         "column": columns,
@@ -499,7 +499,7 @@ def test_an_assumed_bound_of_contributions_is_counted(
     }
     assert tau == reported["measures.events.tau"]["found"]
     main(command)
-    said = f"contributions.typical 3: no member has more than {found} elements of {columns}"
+    said = f"contributions.delta 3: no member has more than {found} elements of {columns}"
     assert said in " ".join(capsys.readouterr().out.split())
     asked = parse_policy(ASSUMED)
     with closing(DuckDBEngine({"visits": data})) as engine:
