@@ -85,7 +85,7 @@ CAMPAIGNS = {
     ),
     "pinot_failures": Campaign(
         "tests of a real Pinot that `make test-all` leaves out: servers load, lag, are replaced or die",
-        "-x -k limit_in_force",
+        "-x -k lowered_limit",
         "pytest -m nightly tests/engines/pinot",
         needs=JAVA,
     ),

@@ -168,7 +168,7 @@ def ana(gateway: GatewayWorld) -> Credentials:
     return gateway.authority.client(uri("spiffe://example.org/ana"), file="ana")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 @needs("postgres")
 def programs_of_postgres() -> None:
     """Skip where there is no PostgreSQL for a catalogue."""

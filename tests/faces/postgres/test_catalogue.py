@@ -32,10 +32,7 @@ from tests.support.proc import require_proc
 from tests.support.rings import needs
 
 FOUND = catalogue_programs()
-pytestmark = [
-    pytest.mark.skipif(FOUND is None, reason="PostgreSQL is missing: deploy/test-servers"),
-    pytest.mark.asyncio(loop_scope="module"),
-]
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 COLUMNS = (ColumnEntry("app", ColumnType.STRING, None, (), None, None, None),)
 TABLES = (TableEntry("visits", "member", (), None, Consistency.KEYED, COLUMNS),)
@@ -79,7 +76,7 @@ print(forks)
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 @needs("process", "postgres")
-async def process() -> AsyncIterator[CatalogueProcess]:
+async def process(programs_of_postgres: None) -> AsyncIterator[CatalogueProcess]:
     """Run a PostgreSQL without tables."""
     assert FOUND is not None
     running = await prepared(FOUND, WAIT_SECONDS)
@@ -89,7 +86,7 @@ async def process() -> AsyncIterator[CatalogueProcess]:
 
 @pytest.fixture
 @needs("process", "postgres")
-def broken() -> Iterator[Path]:
+def broken(programs_of_postgres: None) -> Iterator[Path]:
     """Return a folder of programs, whose `initdb` fails while there is a file `fails` beside it."""
     assert FOUND is not None
     folder = Path(tempfile.mkdtemp())
@@ -106,7 +103,7 @@ def broken() -> Iterator[Path]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 @needs("process", "postgres")
-async def catalogue() -> AsyncIterator[Catalogue]:
+async def catalogue(programs_of_postgres: None) -> AsyncIterator[Catalogue]:
     """Run a catalogue."""
     running = Catalogue(FOUND)
     running.start()
@@ -327,7 +324,7 @@ async def test_one_that_ends_is_started_again(catalogue: Catalogue) -> None:
     assert await asked(await listed(catalogue), "SELECT relname FROM pg_class WHERE relname = 'visits'")
 
 
-@pytest.mark.usefixtures("starts_processes")
+@pytest.mark.usefixtures("starts_processes", "programs_of_postgres")
 async def test_it_starts_without_a_fork_of_its_own_process() -> None:
     """Else connections of the gateway's callers fail while it starts."""
     require_proc()
