@@ -37,7 +37,7 @@ from dp_service.queries.canonical_query import (
 )
 from dp_service.queries.columns import Column, Nulls
 from dp_service.queries.coordinates import added_up, query_value
-from dp_service.queries.domains import restricted_values
+from dp_service.queries.domains import delta_of, restricted_values
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.filters import Filter, TimeRange, Value, column_filters
 from dp_service.queries.intervals import (
@@ -70,13 +70,14 @@ def canonicalise(
     table: Table,
     *,
     closed_before: int | None,
-    dimensions: Sequence[QueryColumn] | None = None,
+    grouped: Sequence[tuple[Column, QueryColumn]] | None = None,
 ) -> CanonicalQuery:
     """Return the canonical form of a question that the policy's `table` allows.
 
     `closed_before` is the first value of the time column that the question must not see; None: it sees all. It
     restricts the time column like any condition, so a question that states it itself, or ends earlier, has the same
-    form. `dimensions` are what it groups by, functions of a row among them; None: only columns as they are.
+    form. `grouped` is what it groups by, each as a column and as its meaning, functions of a row among them; None: only
+    columns as they are.
 
     Raises:
         QuestionError: Conditions on one column contradict each other.
@@ -111,15 +112,18 @@ def canonicalise(
         )
         for name, column in sorted(mentioned.items())
     ]
-    grouped = tuple(map(query_column, columns) if dimensions is None else dimensions)
+    allowed = tuple(each for each in restrictions if each is not None)
+    by = [(each, query_column(each)) for each in columns] if grouped is None else grouped
+    delta = delta_of([column for column, _ in by], allowed)
+    dimensions = tuple(meaning for _, meaning in by)
     return CanonicalQuery(
         table=table.name,
         member=table.member,
-        dimensions=grouped,
-        measure=_counted(query, table, {each.name for each in grouped}),
-        clip=table.clip_of(query),
-        restrictions=tuple(each for each in restrictions if each is not None),
-        values=added_up(query, table).coordinates,
+        dimensions=dimensions,
+        measure=_counted(query, table, {each.name for each in dimensions}),
+        clip=table.tau(query.measure, delta) if table.clips(query) else None,
+        restrictions=allowed,
+        values=added_up(query, table, delta).coordinates,
         quantiles=_query_quantiles(query, table),
         conditions=conditions,
     )
@@ -143,7 +147,7 @@ def _counted(query: HistogramQuery, table: Table, grouped: Collection[str]) -> M
         return query.measure
     if query.measure.column in grouped:
         raise QuestionError("measure", "expected distinct values of a column other than those to group by")
-    most = table.tau(query.measure)
+    most = table.tau(query.measure, None)
     return next(QueryDistinct(query_column(column), most) for column in _distinct(query, table))
 
 

@@ -143,7 +143,7 @@ def most_names(names: Names, texts: int) -> int:
 def _names_look(names: Names, stated: Contributions, query: CanonicalQuery, typical: int) -> NamesLook:
     """Return the first look at an unknown domain. Nothing of it depends on k, so any k is the same release."""
     texts = sum(column.type is ColumnType.STRING for column in query.dimensions)
-    half = names.typical or -(-typical // 2)
+    half = min(names.typical or -(-typical // 2), typical)
     of_names = half if stated.delta is None else stated.delta
     return NamesLook(of_names, names.share * stated.units, most_names(names, texts))
 

@@ -54,8 +54,8 @@ class AddedUp:
     places: tuple[tuple[int, ...], ...]
 
 
-def added_up(query: HistogramQuery, table: Table) -> AddedUp:
-    """Return what a question adds up beside its count.
+def added_up(query: HistogramQuery, table: Table, delta: int | None) -> AddedUp:
+    """Return what a question adds up beside its count; `delta` is in how many of its elements a member is.
 
     Raises:
         RefusedByPolicyError: The policy does not list the values of a column, or offers no count of rows.
@@ -72,7 +72,9 @@ def added_up(query: HistogramQuery, table: Table) -> AddedUp:
         if condition is not None:
             number = conditions.setdefault(condition_bytes(condition), len(conditions) + 1)
         # An average has a coordinate of its own: beside it a sum must not become one of other rows.
-        coordinate, weight = _coordinate(part, condition, isinstance(form, Average), query, table)
+        coordinate, weight = _coordinate(
+            part, condition, isinstance(form, Average), query, table, delta=delta
+        )
         name = coordinate_bytes(coordinate)
         found.setdefault(name, (coordinate, weight, number))
         return name
@@ -117,12 +119,18 @@ def _condition(filters: tuple[Filter, ...], table: Table) -> Condition | None:
 
 
 def _coordinate(
-    part: Part, condition: Condition | None, averaged: bool, query: HistogramQuery, table: Table
+    part: Part,
+    condition: Condition | None,
+    averaged: bool,
+    query: HistogramQuery,
+    table: Table,
+    *,
+    delta: int | None,
 ) -> tuple[Coordinate, int]:
     """Return of what a number is, and its weight."""
     counted = _COUNTED.get(part.function)
     if counted is not None:
-        most = 1 if counted is Measure.DISTINCT_MEMBERS else table.tau(Measure.EVENTS)
+        most = 1 if counted is Measure.DISTINCT_MEMBERS else table.tau(Measure.EVENTS, delta)
         bounds = ValueBounds(Quantum(Fraction(1)), Clamp(0, 1), Clamp(0, most))
         return QueryCount(counted, bounds, condition), 1
     column = table.value(part.column)

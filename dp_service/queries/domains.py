@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dp_service.queries.canonical_columns import Restriction
-from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.queries.columns import Column
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.filters import Value
@@ -39,7 +38,7 @@ class GroupedDomains:
     delta_l0: int | None
 
 
-def grouped_domains(dimensions: Sequence[Column], query: CanonicalQuery) -> GroupedDomains:
+def grouped_domains(dimensions: Sequence[Column], restrictions: Sequence[Restriction]) -> GroupedDomains:
     """Return what the policy's domains and Deltas mean for a key of these columns, in this order.
 
     Values that the question's conditions on a column leave out are no part of its domain: no row has them, so they
@@ -48,30 +47,32 @@ def grouped_domains(dimensions: Sequence[Column], query: CanonicalQuery) -> Grou
     Raises:
         QuestionError: The domain of the key is known and has more than 10^5 elements; `field` is `dimensions`.
     """
-    allowed = {each.column.name: each for each in query.restrictions}
-    restricted = {
-        name: values if name not in allowed else allowed[name].among(values)
-        for name, values in restricted_values(dimensions).items()
-    }
+    restricted = _restricted(dimensions, restrictions)
     dimensions = [
         each.model_copy(update={"domain": restricted.get(each.name, each.domain)}) for each in dimensions
     ]
     return GroupedDomains(
         restricted=restricted,
         known=_known(dimensions),
-        delta_l0=elements_of_member(
-            Values(each.of_member, _size(each.name, restricted, allowed)) for each in dimensions
-        ),
+        delta_l0=delta_of(dimensions, restrictions),
     )
 
 
-def _size(
-    name: str, restricted: Mapping[str, tuple[Value, ...]], allowed: Mapping[str, Restriction]
-) -> int | None:
-    """Return how many values of a column can be counted; None: any number."""
-    if name in restricted:
-        return len(restricted[name])
-    return allowed[name].size if name in allowed else None
+def delta_of(dimensions: Sequence[Column], restrictions: Sequence[Restriction]) -> int | None:
+    """Return in how many of a question's elements a member is, typically or at most; None: in any number."""
+    sizes: dict[str, int | None] = {each.column.name: each.size for each in restrictions}
+    sizes |= {name: len(values) for name, values in _restricted(dimensions, restrictions).items()}
+    return elements_of_member(Values(each.of_member, sizes.get(each.name)) for each in dimensions)
+
+
+def _restricted(
+    dimensions: Sequence[Column], restrictions: Sequence[Restriction]
+) -> Mapping[str, tuple[Value, ...]]:
+    allowed = {each.column.name: each for each in restrictions}
+    return {
+        name: values if name not in allowed else allowed[name].among(values)
+        for name, values in restricted_values(dimensions).items()
+    }
 
 
 def restricted_values(dimensions: Sequence[Column]) -> Mapping[str, tuple[Value, ...]]:

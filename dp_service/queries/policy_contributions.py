@@ -13,10 +13,9 @@ from fractions import Fraction
 from dp_service.bounding.weights import MAX_SQUARED_DISTANCE
 from dp_service.noise.discrete_gaussian import MAX_VARIANCE
 from dp_service.noise.gaussian_price import rho_of_units, variance_for
-from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.policy_faults import Fault
 from dp_service.queries.table_contributions import ONE_PERIOD, Contributions
-from dp_service.queries.tables import Policy, Table, TauIs
+from dp_service.queries.tables import Policy, Table
 from dp_service.terms import GRID, BoundedBy, CountNoise
 from gris_serving.yaml_texts import KeyPath
 
@@ -27,6 +26,7 @@ def check_contributions(policy: Policy, fault: Fault) -> None:
     """Report what the blocks of all tables have wrong."""
     for table in policy.tables:
         block = table.contributions
+        _check_rows(table, fault)
         for column, message in _of_typical(table):
             fault(("tables", table.name, *column), message)
         if block is None:
@@ -153,15 +153,9 @@ def _of_noise(policy: Policy, table: Table, block: Contributions) -> _Found:
     for most, part in looks:
         distances = list(_squared_distances(table, block, most))
         if any(variance_for(distance, part * rho) > MAX_VARIANCE for distance in distances):
-            yield (
-                "units",
-                "expected more, or less of what is typical, or tau: the noise is too large to be drawn",
-            )
+            yield "units", "expected more, or fewer rows of a member: the noise is too large to be drawn"
         elif any(distance >= MAX_SQUARED_DISTANCE for distance in distances):
-            yield (
-                "typical",
-                "expected less, or a smaller tau: queries could not compute members' weights exactly",
-            )
+            yield "bound", "expected fewer rows of a member: queries could not compute weights exactly"
 
 
 def _of_delta(block: Contributions) -> _Found:
@@ -178,12 +172,10 @@ def _squared_distances(table: Table, block: Contributions, bound: int) -> Iterat
     """Yield by how much a member moves the counts of each measure, in square and on the grid if there is one."""
     periods = block.periods if isinstance(block.periods, int) else 1
     grid = GRID if block.bounded_by is BoundedBy.IN_QUERY else 1
-    if table.measures.distinct_members:
-        yield periods * bound * grid**2
-    for offered in table.measures.offered:
-        if offered.measure is not Measure.DISTINCT_MEMBERS:
-            # Distinct values are not weighted.
-            yield periods**2 * offered.tau**2 * bound * (grid**2 if offered.measure is Measure.EVENTS else 1)
+    yield periods * bound * grid**2
+    yield periods**2 * table.measures.most_squared(bound) * grid**2
+    # Distinct values are not weighted.
+    yield from (periods**2 * most**2 * bound for most in table.measures.distinct.values())
 
 
 def _of_typical(table: Table) -> Iterator[tuple[KeyPath, str]]:
@@ -209,6 +201,22 @@ def _of_typical(table: Table) -> Iterator[tuple[KeyPath, str]]:
             yield path, "expected this key only beside contributions with bound: in_query"
 
 
+def _check_rows(table: Table, fault: Fault) -> None:
+    """Report a bound of rows that the table's members do not have."""
+    block, measures = table.contributions, table.measures
+    path: KeyPath = ("tables", table.name, "measures")
+    is_in_query = block is not None and block.bounded_by is BoundedBy.IN_QUERY
+    if is_in_query and measures.assumed_tau is not None:
+        fault(
+            (*path, "events", "tau_is"),
+            "expected clipped: the query that bounds members clips their events too",
+        )
+    if measures.rows is not None and not is_in_query:
+        fault((*path, "rows"), "expected this key only beside contributions with bound: in_query")
+    if measures.rows is not None and measures.events is not None:
+        fault((*path, "events"), "expected none beside rows: both say how many rows of a member count")
+
+
 def _check_rest(table: Table, fault: Fault) -> None:
     """Report keys elsewhere in the table that contributions leave without a meaning."""
     path: KeyPath = ("tables", table.name)
@@ -222,9 +230,3 @@ def _check_rest(table: Table, fault: Fault) -> None:
                 (*path, "columns", column.name, "delta"),
                 "expected none beside contributions, where members are bounded in all elements",
             )
-    is_in_query = table.contributions is not None and table.contributions.bounded_by is BoundedBy.IN_QUERY
-    if is_in_query and table.measures.tau_where(TauIs.ASSUMED) is not None:
-        fault(
-            (*path, "measures", "events", "tau_is"),
-            "expected clipped: the query that bounds members clips their events too",
-        )

@@ -15,7 +15,7 @@ from dp_service.queries.policy import PolicyFile
 from dp_service.queries.policy_schema import TableSchema
 from dp_service.queries.shown_elements import D_BAR_PER_K, DEFAULT_D_BAR
 from dp_service.queries.table_contributions import Contributions
-from dp_service.queries.tables import Policy, Table, TauIs
+from dp_service.queries.tables import Policy, Table
 from dp_service.queries.value_columns import QuantileColumn, ValueColumn
 from dp_service.queries.versions import is_plain_hash
 from dp_service.terms import BoundedBy, Consistency, CountNoise, ValueType
@@ -89,7 +89,7 @@ def _of_table(table: Table) -> _Warnings:
             (*path, "consistency"),
             "fresh: a repeated question gets new noise, and only the budget prevents averaging it away",
         )
-    if (tau := table.measures.tau_where(TauIs.ASSUMED)) is not None:
+    if (tau := table.measures.assumed_tau) is not None:
         yield (
             (*path, "measures", "events"),
             f"an assumed tau is a promise that nothing checks: no member has more than {tau} rows "

@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from dp_service.noise.discrete_gaussian import MAX_VARIANCE
 from dp_service.noise.gaussian_price import rho_of_units, variance_for
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.columns import Column
 from dp_service.queries.filters import INT64_MINIMUM
 from dp_service.queries.policy_faults import Fault
@@ -197,7 +198,8 @@ def _of_column(column: ValueColumn, table: Table, sums: Sums) -> Iterator[str]:
 
 def _summed_rows(table: Table) -> tuple[int | None, ...]:
     """Return over what a table's columns may be summed: members' totals, None, and tau of each member's rows."""
-    return (None,) if table.measures.events is None else (None, table.measures.events.tau)
+    rows = [each.tau for each in table.measures.offered if each.measure is Measure.EVENTS]
+    return (None, *rows)
 
 
 def _is_exact(bounds: ValueBounds, rows_of_member: int | None, sums: Sums) -> bool:
@@ -233,13 +235,15 @@ def _of_noise(column: ValueColumn, policy: Policy, table: Table, bounded: Contri
     weights = column.weight + sum(others[-(MAXIMUM_AGGREGATES - 1) :])
     least = counted * (1 - bounded.sums.share) * Fraction(column.weight, weights)
     # In elements of several columns too large a noise is refused with the question.
-    distance = (bounded.delta or table.most_typical) * max(
-        _square_width(bounds, tau, bounded)
-        for tau in _summed_rows(table)
+    elements = bounded.delta or table.most_typical
+    periods = bounded.periods if isinstance(bounded.periods, int) else 1
+    of_rows = table.measures.most_squared(elements) * periods**2
+    distance = max(
+        max(bounds.totals.width**2 * elements * periods, bounds.rows.width**2 * of_rows)
         for bounds in (column.bounds, column.bounds_in_months)
     )
     if variance_for(distance, rho * least * _share_of_sum(column)) > MAX_VARIANCE:
-        yield "expected narrower bounds, a smaller tau or more units: the noise is too large to be drawn"
+        yield "expected narrower bounds, fewer rows or more units: the noise is too large to be drawn"
 
 
 def _share_of_sum(column: ValueColumn) -> Fraction:
@@ -248,11 +252,3 @@ def _share_of_sum(column: ValueColumn) -> Fraction:
         return Fraction(1)
     clamps = (column.bounds.totals, column.bounds.rows, column.bounds_in_months.totals)
     return 1 - max(clamp.count_share for clamp in clamps)
-
-
-def _square_width(bounds: ValueBounds, tau: int | None, bounded: Contributions) -> int:
-    """Return by how much, in square, a member moves the sums of one element in all periods together."""
-    periods = bounded.periods if isinstance(bounded.periods, int) else 1
-    if tau is None:
-        return bounds.totals.width**2 * periods
-    return bounds.rows.width**2 * tau**2 * periods**2

@@ -54,7 +54,7 @@ def require_bounded_rows(query: HistogramQuery, table: Table, dimensions: Sequen
 
     All elements of a member may have the same looked-up value, and be in the same bucket.
     """
-    if query.measure is not Measure.EVENTS or table.clip_of(query) is not None or not dimensions:
+    if query.measure is not Measure.EVENTS or table.clips(query) or not dimensions:
         return
     of_table = {each.name for each in table.own_columns}
     if any(each.name in of_table for each in dimensions):
@@ -65,5 +65,5 @@ def require_bounded_rows(query: HistogramQuery, table: Table, dimensions: Sequen
         Rule.MEASURE,
         f"COUNT(*) by {listed(functions)} alone is not offered for the table {table.name}: the policy assumes how many "
         "rows a member has in one element of a column of the table (tau_is: assumed), which bounds nothing that is "
-        "computed or looked up. It is offered where the policy clips (tau_is: clipped)",
+        "computed or looked up. It is offered where the query clips (rows, or tau_is: clipped)",
     )

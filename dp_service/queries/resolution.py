@@ -37,7 +37,7 @@ from dp_service.queries.columns import Column
 from dp_service.queries.contributions import MAXIMUM_ROWS, PreparedCopy, bounded_contributions, prepared_copy
 from dp_service.queries.coordinates import added_up
 from dp_service.queries.derived_columns import Grouped, grouped_columns, with_times
-from dp_service.queries.domains import grouped_domains, restricted_values
+from dp_service.queries.domains import delta_of, grouped_domains, restricted_values
 from dp_service.queries.elements import elements_of_domain, scalars
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.filters import In, Value, column_filters
@@ -177,12 +177,14 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
         query,
         table,
         closed_before=closed_before,
-        dimensions=[each.in_query for each in grouped],
+        grouped=[(each.column, each.in_query) for each in grouped],
     )
     canonical = with_times(canonical, query, table, closed_before)
     parameters = _parameters(query, table, dimensions, canonical, policy)
     member = table.member_column()
-    parameters = _summing(_bounded(parameters, canonical, table), query, table)
+    parameters = _summing(
+        _bounded(parameters, canonical, table), query, table, delta_of(dimensions, canonical.restrictions)
+    )
     require_short(parameters, canonical)
     parameters = releasing_quantiles(parameters, query, table)
     return Resolution(
@@ -244,11 +246,13 @@ def _bounded(parameters: ReleaseParameters, query: CanonicalQuery, table: Table)
     )
 
 
-def _summing(parameters: ReleaseParameters, query: HistogramQuery, table: Table) -> ReleaseParameters:
+def _summing(
+    parameters: ReleaseParameters, query: HistogramQuery, table: Table, delta: int | None
+) -> ReleaseParameters:
     """Return the parameters with what is added up beside the count, if anything is."""
     if not query.aggregates:
         return parameters
-    added, bounded = added_up(query, table), parameters.contributions
+    added, bounded = added_up(query, table, delta), parameters.contributions
     stated = None if table.contributions is None else table.contributions.sums
     if stated is None and any(isinstance(each, QueryValue) for each in added.coordinates):
         raise RefusedByPolicyError(Rule.MEASURE, f"the policy offers no sums for the table {table.name}")
@@ -282,12 +286,12 @@ def _parameters(
     canonical: CanonicalQuery,
     policy: Policy,
 ) -> ReleaseParameters:
-    tau = table.tau(query.measure)
+    tau = canonical.clip or table.tau(query.measure, None)
     if not dimensions:
         table.require_total(query.measure)
     require_bounded_rows(query, table, dimensions)
     _require_few_lookups(table, dimensions)
-    domains = grouped_domains(dimensions, canonical)
+    domains = grouped_domains(dimensions, canonical.restrictions)
     mechanism = mechanism_for(table, dimensions)
     require_of_members(canonical, mechanism, is_known=domains.known is not None)
     # Before anything else depends on it: fingerprint, price and noise are those of the k that is shown.
@@ -309,7 +313,7 @@ def _parameters(
         if domains.known is None
         else possible_elements(elements_of_domain(domains.known), canonical.dimensions),
         within=() if domains.known is not None else _within(domains.restricted, dimensions),
-        clips=table.clip_of(query) is not None,
+        clips=canonical.clip is not None,
         listing=_listing(query),
         funnel=funnel_place(canonical),
     )

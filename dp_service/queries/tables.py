@@ -34,6 +34,9 @@ from dp_service.terms import Consistency, CountNoise, ValueType
 DEFAULT_MAX_K = 100
 """The largest k of questions whose price grows with k, where the policy states none."""
 
+MAXIMUM_ROWS_OF_MEMBER = 500_000
+"""How many rows of a member count in full at most, so that queries compute its weight exactly."""
+
 
 class TauIs(StrEnum):
     """Why no member changes a count of events by more than tau.
@@ -47,7 +50,7 @@ class TauIs(StrEnum):
 
 
 class Events(Stated):
-    """Rows may be counted: by how much one member changes a count, and whether that is promised or enforced."""
+    """Rows may be counted where no query bounds members: how many of a member count in one element, and why."""
 
     tau: Annotated[int, Field(gt=0, le=1_000_000)]
     tau_is: Annotated[TauIs, Field(strict=False)]
@@ -63,16 +66,20 @@ class OfferedMeasure:
 
 
 class Measures(Stated):
-    """What may be counted: members, events, and distinct values of columns, as the policy says.
+    """What may be counted: members, rows, and distinct values of columns, as the policy says.
+
+    Rows may be counted where the policy states one of `events` and `rows`.
 
     Attributes:
         distinct_members: Whether members may be counted.
-        events: How rows may be counted; None: they may not.
+        events: How rows count where no query bounds members.
+        rows: How many rows of a member count in full where the query bounds members, in all elements together.
         distinct: The columns whose distinct values may be counted, and how many of a member count in one element.
     """
 
     distinct_members: bool = False
     events: Events | None = None
+    rows: Annotated[int, Field(gt=0, le=MAXIMUM_ROWS_OF_MEMBER)] | None = None
     distinct: dict[Identifier, Annotated[int, Field(gt=0, le=1_000_000)]] = Field(default_factory=dict)
 
     @property
@@ -81,15 +88,28 @@ class Measures(Stated):
         members = [OfferedMeasure(Measure.DISTINCT_MEMBERS, 1, None)] if self.distinct_members else []
         events = self.events
         rows = [] if events is None else [OfferedMeasure(Measure.EVENTS, events.tau, events.tau_is)]
+        rows += [] if self.rows is None else [OfferedMeasure(Measure.EVENTS, self.rows, TauIs.CLIPPED)]
         values = (
             OfferedMeasure(DistinctValues(column), most, TauIs.CLIPPED)
             for column, most in sorted(self.distinct.items())
         )
         return (*members, *rows, *values)
 
-    def tau_where(self, tau_is: TauIs) -> int | None:
-        """Return tau if events may be counted and it holds for this reason, or None."""
-        return self.events.tau if self.events is not None and self.events.tau_is is tau_is else None
+    @property
+    def assumed_tau(self) -> int | None:
+        """How many rows of a member there are in one element, where that is a promise; None: it is none."""
+        return self.events.tau if self.events is not None and self.events.tau_is is TauIs.ASSUMED else None
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether rows may be counted."""
+        return self.events is not None or self.rows is not None
+
+    def most_squared(self, elements: int) -> int:
+        """Return by how much, in square, a member moves counts of rows of a question, in up to so many elements."""
+        # Of Delta * ceil(rows / Delta)^2 the largest is at one of the ends.
+        of_rows = 0 if self.rows is None else max(self.rows**2, elements)
+        return of_rows if self.events is None else elements * self.events.tau**2
 
 
 class TableKeys(Stated):
@@ -266,15 +286,21 @@ class Table(TableKeys):
         """The columns that the table has itself, and not by looking them up."""
         return tuple(column for column in self.columns if column.lookup is None)
 
-    def tau(self, measure: Counted) -> int:
+    def tau(self, measure: Counted, elements: int | None) -> int:
         """Return tau: by how much one member changes a count.
+
+        Args:
+            measure: What is counted.
+            elements: Delta: in how many elements of the question a member counts in full, which share its rows; None:
+                the policy does not say.
 
         Raises:
             RefusedByPolicyError: The table does not offer the measure.
         """
         for offered in self.measures.offered:
             if offered.measure == measure:
-                return offered.tau
+                shares = measure is Measure.EVENTS and self.measures.rows is not None
+                return -(-offered.tau // min(elements or 1, MAXIMUM_ELEMENTS)) if shares else offered.tau
         offered_counts = [_count(each.measure, self) for each in self.measures.offered]
         raise RefusedByPolicyError(
             Rule.MEASURE,
@@ -291,12 +317,12 @@ class Table(TableKeys):
         Raises:
             RefusedByPolicyError: It does not.
         """
-        if measure is Measure.EVENTS and self.clip(measure) is None:
+        if measure is Measure.EVENTS and self.measures.assumed_tau is not None:
             raise RefusedByPolicyError(
                 Rule.MEASURE,
                 f"COUNT(*) without GROUP BY is not offered for the table {self.name}: the policy assumes how many rows "
                 "a member has in one element of a column (tau_is: assumed), which bounds no total. It is offered "
-                f"where the policy clips (tau_is: clipped){self._other_total}",
+                f"where the query clips (rows, or tau_is: clipped){self._other_total}",
             )
 
     @property
@@ -304,13 +330,12 @@ class Table(TableKeys):
         members = _count(Measure.DISTINCT_MEMBERS, self)
         return f"; {members} has no such limit" if self.measures.distinct_members else ""
 
-    def clip(self, measure: Counted) -> int | None:
-        """Return how many events of one member count in one element at most; None: all of them."""
-        return self.measures.tau_where(TauIs.CLIPPED) if measure is Measure.EVENTS else None
+    def clips(self, query: HistogramQuery) -> bool:
+        """Return whether a query counts at most tau rows of a member in one element.
 
-    def clip_of(self, query: HistogramQuery) -> int | None:
-        """Return the same for a question. Where rows are summed, the query clips whatever the policy assumes."""
-        return self.tau(query.measure) if query.sums_rows else self.clip(query.measure)
+        Where rows are summed, it does whatever the policy assumes.
+        """
+        return query.sums_rows or (query.measure is Measure.EVENTS and self.measures.assumed_tau is None)
 
     def _listed(self, name: str) -> Column:
         for column in self.columns:

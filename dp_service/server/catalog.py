@@ -209,7 +209,7 @@ def _table(table: Table, columns: list[dp_pb2.CatalogColumn], *, now: int) -> dp
         consistency=CONSISTENCIES[table.consistency],
         columns=columns,
         contributions=None if table.contributions is None else _contributions(table.contributions),
-        values=[_value_column(each, sums_rows=table.measures.events is not None) for each in table.values],
+        values=[_value_column(each, sums_rows=table.measures.counts_rows) for each in table.values],
         quantiles=map(_quantile_column, table.quantiles),
     )
 

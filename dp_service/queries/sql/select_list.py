@@ -210,7 +210,7 @@ def measure_without_count(found: SelectList, select: tree.Select, scope: Scope) 
         return Measure.EVENTS
     if not any(isinstance(each.form, Average) for each in found.aggregates):
         return Measure.DISTINCT_MEMBERS if scope.table.measures.distinct_members else Measure.EVENTS
-    if scope.table.measures.events is None:
+    if not scope.table.measures.counts_rows:
         member = scope.table.member
         refuse(
             next(each.value for each in select.items if is_number(each.value)),

@@ -13,6 +13,7 @@ from typing import Any
 
 import duckdb
 
+from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.blocks import Blocks
 from dp_service.queries.columns import Column, Nulls
 from dp_service.queries.contributions import prepared_copy
@@ -22,7 +23,7 @@ from dp_service.queries.policy_review import shown_value
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.render.distinct import values_salt
 from dp_service.queries.suggestions import instead_of
-from dp_service.queries.tables import Table, TauIs
+from dp_service.queries.tables import Table
 from dp_service.queries.value_columns import QuantileColumn, ValueColumn
 from dp_service.terms import ColumnType, ValueType
 from gris_cli.data.errors import InputError
@@ -318,10 +319,11 @@ def _promises(
 
 def _clipped(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[Clipped]:
     """Count what clipping leaves out of a total, and of questions by each column."""
-    if (tau := table.measures.tau_where(TauIs.CLIPPED)) is None:
+    if not table.measures.counts_rows or table.measures.assumed_tau is not None:
         return
     for column in (None, *(each for each in table.columns if each.group_by)):
         source = rows_of_members(table, () if column is None else (column,))
+        tau = table.tau(Measure.EVENTS, None if column is None else column.of_member_within)
         found = connection.execute(
             "SELECT coalesce(sum(counted), 0), coalesce(sum(greatest(counted - $tau, 0)), 0) FROM ("  # noqa: S608
             f"SELECT count(*) AS counted FROM ({source.sql}) GROUP BY member, element)",

@@ -260,8 +260,9 @@ def _quantum(
     largest = max(
         shape.most_rows * max(map(abs, rows)), shape.most_members * max(map(abs, totals)), shape.most_rows
     )
-    widest = max(shape.tau * (rows[1] - rows[0]), totals[1] - totals[0])
-    noise = widest * math.ceil(math.sqrt(shape.most_typical / shape.rho))
+    elements = math.sqrt(shape.most_typical)
+    widest = max(max(shape.rows, elements) * (rows[1] - rows[0]), elements * (totals[1] - totals[0]))
+    noise = math.ceil(widest / math.sqrt(shape.rho))
     # A step divides bounds, which are powers of two: below 1 it is one by a power of 10, or two or five of these.
     while largest / step > MOST_STEPS or noise / step > MOST_NOISE:
         is_two = step < 1 and str(step.denominator).startswith("5")

@@ -48,10 +48,8 @@ class Shape:
         typical: How many values of each column a member typically has, by name.
         buckets: In how many buckets of time, by their length; empty: there is no time.
         parts: In how many parts of time, by their names; empty: there is no time.
-        tau: How many rows of a member count in one element; a total of all rows is one element too.
+        rows: How many rows of a member count in full, in all elements together.
         rows_cut: Which share of the rows that leaves out, in one total of all rows.
-        list_tau: What tau would be if only lists by one column had to have nearly all of their rows.
-        list_rows_cut: Which share of the rows that would leave out, in one total of all rows.
         most_members: A power of ten far above the number of members.
         most_rows: The same of rows.
         months: The first day of the months of nearly all rows, and the day after the last of them; None: there is no
@@ -61,10 +59,8 @@ class Shape:
     typical: Mapping[str, int]
     buckets: Mapping[str, int]
     parts: Mapping[str, int]
-    tau: int
+    rows: int
     rows_cut: float
-    list_tau: int
-    list_rows_cut: float
     most_members: int
     most_rows: int
     months: tuple[datetime.date, datetime.date] | None
@@ -88,13 +84,8 @@ def shape_of(connection: duckdb.DuckDBPyConnection, draft: Draft) -> Shape:
     def typical(value: str) -> int:
         return _bound(connection, _sizes(draft, f"count(DISTINCT {value})"), _MOST_ELEMENTS)
 
-    # No element has more rows of a member than the table, so a bound for totals also does for lists.
     total = _sizes(draft, "count(*)")
-    tau = _bound(connection, total, _MOST_ROWS)
-    # Days are asked for in buckets.
-    listed = [each for each in draft.elements if each.type is not ColumnType.DATE]
-    of_lists = (_bound(connection, _sizes(draft, "count(*)", each), _MOST_ROWS) for each in listed)
-    list_tau = min(tau, max(of_lists, default=tau))
+    of_member = _bound(connection, total, _MOST_ROWS)
     times = [time_of(each) for each in draft.times[:1]]
     return Shape(
         typical={
@@ -102,10 +93,8 @@ def shape_of(connection: duckdb.DuckDBPyConnection, draft: Draft) -> Shape:
         },
         buckets={each: typical(f"date_trunc('{each}', {time})") for time in times for each in BucketLength},
         parts={each: typical(f"{_PARTS[each]}({time})") for time in times for each in parts_of(draft)},
-        tau=tau,
-        rows_cut=_cut(connection, total, tau),
-        list_tau=list_tau,
-        list_rows_cut=_cut(connection, total, list_tau),
+        rows=of_member,
+        rows_cut=_cut(connection, total, of_member),
         most_members=_power_of_ten(members),
         most_rows=_power_of_ten(rows),
         months=_months(connection, draft) if draft.times else None,
@@ -122,12 +111,10 @@ _PARTS = {TimePart.HOUR: "hour", TimePart.WEEKDAY: "isodow", TimePart.MONTH: "mo
 """The parts that a draft offers, with what DuckDB calls them."""
 
 
-def _sizes(draft: Draft, size: str, element: TableColumn | None = None) -> str:
-    """Return SQL for the `size` of what each member has, by an aggregate over their rows; of each element if given."""
+def _sizes(draft: Draft, size: str) -> str:
+    """Return SQL for the `size` of what each member has, by an aggregate over their rows."""
     who = _member(draft)
-    by, has = (who, "") if element is None else (f"{who}, {quoted(element.name)}", quoted(element.name))
-    condition = f"{who} IS NOT NULL" + (f" AND {has} IS NOT NULL" if has else "")
-    return f"SELECT {who} AS who, {size} AS size FROM {_rows(draft)} WHERE {condition} GROUP BY {by}"  # noqa: S608
+    return f"SELECT {who} AS who, {size} AS size FROM {_rows(draft)} WHERE {who} IS NOT NULL GROUP BY {who}"  # noqa: S608
 
 
 def _bound(connection: duckdb.DuckDBPyConnection, sizes: str, most: int) -> int:

@@ -72,18 +72,17 @@ _CONTRIBUTIONS = (
 )
 _SUMS = "max_members and max_rows promise that the table never grows beyond: far above what it has."
 _FURTHER = "`shift: true` gives counts of a few known elements less noise."
-_MEASURES = (
-    "Members are counted once each, so one member changes a count by at most 1. Rows are counted too, at most "
-    "tau of a member in one element: the query itself leaves out the rest (clipped), so nothing has to be "
-    "promised. The noise grows with tau; a small tau counts too few rows where members have many. "
+_MEASURES = "Members are counted once each, so one member changes a count by at most 1. "
+_CLIPPED = (
+    "Rows are counted too, at most tau of a member in one element: the query itself leaves out the rest (clipped), so "
+    "nothing has to be promised. The noise grows with tau; a small tau counts too few rows where members have many. "
+    f"{TAU} is a start."
 )
-_TAU = f"{TAU} is a start."
-_TAU_OF_DATA = "DECIDE: with {tau}, one total of all rows loses {cut}, and lists by one column lose no more."
-_TAU_OF_LISTS = (
-    " With {tau}, lists by one column still have nearly all of their rows, and less noise, and totals lose {cut}: "
-    "state it where lists of rows matter more than totals."
+_ROWS = (
+    "Rows are counted too: so many of a member in full, in all elements of a question together, and less of the rows "
+    "of a member with more. With {rows}, one total of all rows loses {cut}."
 )
-_MEASURES_OF_PINOT = "Pinot counts clipped rows from version 1.0 on; for an older one, remove `events`."
+_MEASURES_OF_PINOT = "Pinot counts rows so from version 1.0 on; for an older one, remove `{key}`."
 _DISTINCT = (
     "Distinct values of a column may be counted, too: of each member so many count in one element. DECIDE: a larger "
     "number leaves out fewer values, and the noise grows with it; `gris check --data` says how many are left."
@@ -174,13 +173,16 @@ def _table(drafted: Drafted) -> Iterator[str]:
     yield from _time_lines(drafted)
     for shape in drafted.shapes:
         yield from _contributions(drafted, shape)
-    yield from comment(_MEASURES + _tau_comment(drafted), 4)
+    counted, about = f"events: {{tau: {TAU}, tau_is: clipped}}", _CLIPPED
+    for shape in drafted.shapes:
+        counted = f"rows: {shape.rows}"
+        about = _ROWS.format(rows=shape.rows, cut=share_text(shape.rows_cut))
+    yield from comment(_MEASURES + about, 4)
     if not draft.table.location:
-        yield from comment(_MEASURES_OF_PINOT, 4)
+        yield from comment(_MEASURES_OF_PINOT.format(key=counted.partition(":")[0]), 4)
     yield "    measures:"
     yield "      distinct_members: true"
-    tau = drafted.shapes[0].tau if drafted.shapes else TAU
-    yield f"      events: {{tau: {tau}, tau_is: clipped}}"
+    yield f"      {counted}"
     texts = [each.name for each in draft.elements if each.type is ColumnType.STRING]
     if drafted.shapes and texts:
         yield from comment(_DISTINCT, 6)
@@ -193,15 +195,6 @@ def _table(drafted: Drafted) -> Iterator[str]:
     yield from lines
     yield from value_lines(drafted.values)
     yield from quantile_lines(drafted.values, drafted.shapes)
-
-
-def _tau_comment(drafted: Drafted) -> str:
-    for shape in drafted.shapes:
-        text = _TAU_OF_DATA.format(tau=shape.tau, cut=share_text(shape.rows_cut))
-        if shape.list_tau < shape.tau:
-            text += _TAU_OF_LISTS.format(tau=shape.list_tau, cut=share_text(shape.list_rows_cut))
-        return text
-    return _TAU
 
 
 def _time_lines(drafted: Drafted) -> Iterator[str]:

@@ -23,7 +23,7 @@ from dp_service.queries.render.statement import most_of_a_member
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import MAXIMUM_DIMENSIONS, HistogramQuery
 from dp_service.queries.table_contributions import Sums
-from dp_service.queries.tables import Measures, Policy, Table, TauIs
+from dp_service.queries.tables import Measures, Policy, Table
 from dp_service.terms import BoundedBy, ColumnType
 from gris_cli.data.policy.reads import reads_of
 from pinot_connector.engines.base import Engine, EngineQuery
@@ -130,7 +130,7 @@ def promises_of(
     for column in table.columns:
         if column.delta is not None and is_promise(column, table):
             yield largest(f"columns.{column.name}.delta", column.delta, [(column,)], rows=False)
-    tau, contributions = table.measures.tau_where(TauIs.ASSUMED), table.contributions
+    tau, contributions = table.measures.assumed_tau, table.contributions
     grouped = [(column,) for column in table.own_columns if column.group_by]
     if tau is not None and grouped:
         # An element of several columns has no more rows of a member than each of its values.

@@ -163,9 +163,8 @@ def _resolutions(world: World, policy: Policy) -> Iterator[Resolution]:
 
 def _has_no_tau(question: HistogramQuery, policy: Policy) -> bool:
     """Return whether a policy promises nothing of a total, or of a function alone, which is refused then."""
-    if question.plain_dimensions or policy.table("t").clip(question.measure) is not None:
-        return False
-    return question.measure is Measure.EVENTS
+    is_assumed = policy.table("t").measures.assumed_tau is not None
+    return not question.plain_dimensions and is_assumed and question.measure is Measure.EVENTS
 
 
 def _policy(world: World, folder: Path) -> Policy:

@@ -102,16 +102,16 @@ def _bounded(draw: st.DrawFn, table: dict[str, Any]) -> dict[str, Any]:
     block["shift"] = draw(st.booleans())
     columns = {
         name: {key: value for key, value in said.items() if key != "delta"}
+        | ({"typical": draw(st.integers(1, 3))} if said.get("group_by") and draw(st.booleans()) else {})
         for name, said in table["columns"].items()
     }
-    events = {"tau": draw(st.integers(1, 3)), "tau_is": "clipped"}
     kept = {key: value for key, value in table.items() if key not in ("d_bar", "max_k")}
     changed = {"contributions": block, "columns": columns}
     distinct = {name: draw(st.integers(1, 3)) for name in DISTINCT}
     return {
         **kept,
         **changed,
-        "measures": {"distinct_members": True, "events": events, "distinct": distinct},
+        "measures": {"distinct_members": True, "rows": draw(st.integers(1, 6)), "distinct": distinct},
     }
 
 

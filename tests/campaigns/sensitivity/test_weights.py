@@ -30,13 +30,13 @@ def world(measure: Measure, *, is_known: bool, looks: int) -> World:
     rows = [Row(f"m{size}", None, element, True, day) for size in SIZES for element in range(size)]
     rows += [Row(f"m{size}", None, 7, True, day) for size in SIZES if size > 7 for _ in range(3)]
     others = [Row(f"o{element}-{i}", None, element, True, day) for element in range(300) for i in range(3)]
-    number = {"type": "int64", "group_by": True}
+    number = {"type": "int64", "group_by": True, "typical": 4}
     if is_known:
         number["domain"] = list(range(1200))
-    block = {"bound": "in_query", "typical": 4, "units": 20}
+    block = {"bound": "in_query", "units": 20}
     if looks == 2:
         block["names"] = {"typical": 2, "share": "1/4", "max_names": 100}
-    measures = {"distinct_members": True, "events": {"tau": 3, "tau_is": "clipped"}}
+    measures = {"distinct_members": True, "rows": 12}
     table = {"member": "member", "contributions": block, "measures": measures, "columns": {"number": number}}
     policy = {"epsilon_per": "0.15", "delta": "1e-10", "count_noise": "gaussian", "tables": {"t": table}}
     return World(rows + others, policy, {}, [HistogramQuery("t", ("number",), measure, k=3)])

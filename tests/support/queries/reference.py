@@ -166,7 +166,7 @@ def distinct_answer(
 ) -> list[tuple[Any, ...]]:
     """Return of how many distinct values each element keeps some, in order; `bound` None: a total."""
     assert isinstance(query.measure, DistinctValues)
-    table, most = policy.table(query.table), policy.table(query.table).tau(query.measure)
+    table, most = policy.table(query.table), policy.table(query.table).tau(query.measure, None)
     column = table.column(query.measure.column).model_copy(update={"nulls": Nulls.DROP})
     held: dict[str | None, dict[tuple[Any, ...], set[str]]] = defaultdict(lambda: defaultdict(set))
     for element, counted in _rows_of(query, policy, rows, now=now).items():
@@ -218,7 +218,7 @@ def _rows_of(
 
 def _events(members: list[str | None], table: Table) -> int:
     """Return how many events are counted, given the member of each."""
-    clip = table.clip(Measure.EVENTS)
+    clip = None if table.measures.assumed_tau is not None else table.tau(Measure.EVENTS, None)
     return sum(count if clip is None else min(count, clip) for count in Counter(members).values())
 
 

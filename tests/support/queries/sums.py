@@ -16,6 +16,7 @@ from dp_service.bounding.order import kept, table_salt
 from dp_service.parameters.numbers import Average
 from dp_service.queries.asked_numbers import AskedNumber, Measure, Part, sum_of
 from dp_service.queries.policy import parse_policy
+from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Policy, Table
 from dp_service.queries.value_columns import ValueColumn, ValueNulls
@@ -34,7 +35,7 @@ tables:
     contributions:
       {{bound: {bound}, typical: {typical}, units: 10, min_count: {min_count},
         sums: {{max_members: 1000, max_rows: 100000}}}}
-    measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
+    measures: {{distinct_members: true, rows: 4}}
     columns:
       member: {{type: string}}
       text: {{type: string, group_by: true{domain}}}
@@ -136,7 +137,7 @@ def reference(query: HistogramQuery, policy: Policy, rows: Sequence[Row]) -> lis
             by_member[row.member][element].append(values)
     groups = _bounded(by_member, table, is_bounded=bool(query.dimensions))
     summed = list(map(_summed, columns))
-    tau = table.tau(query.measure) if query.sums_rows else None
+    tau = resolve(query, policy, now=NOW).parameters.tau if query.sums_rows else None
     found = {element: group_sums(members, summed, rows_of_member=tau) for element, members in groups.items()}
     if not query.dimensions:
         return [_numbers(found.get("", group_sums([], summed)))]

@@ -23,7 +23,7 @@ BOUNDS = [
     (r"units: 10\b", "units: 20"),
     ("max_names: 75", "max_names: 150"),
     ("product: 16", "product: 64"),
-    ("tau: 16", "tau: 1"),
+    (r" rows: \d+", " rows: 1"),
     ("nulls: own_count", "nulls: drop"),
     (r"lower: 0, upper: \d+, row_lower", "lower: 0, upper: 8, row_lower"),
     (r"row_upper: \d+", "row_upper: 8"),

@@ -222,21 +222,21 @@ def test_a_block_with_a_fault_is_refused_by_its_key(block: str, expected: str) -
                 "bound: in_query, typical: 100000, units: 1",
                 measures="{events: {tau: 1000000, tau_is: clipped}}",
             ),
-            "contributions.units: expected more, or less of what is typical, or tau",
+            "contributions.units: expected more, or fewer rows of a member",
         ),
         (
             text_of(
                 "bound: in_query, typical: 1, units: 1, names: {typical: 100000, share: 1/999999, max_names: 1}",
                 measures="{events: {tau: 20000, tau_is: clipped}}",
             ),
-            "contributions.units: expected more, or less of what is typical, or tau",
+            "contributions.units: expected more, or fewer rows of a member",
         ),
         (
             text_of(
                 "bound: in_query, typical: 100000, units: 1000000",
                 measures="{events: {tau: 3000, tau_is: clipped}}",
             ),
-            "contributions.typical: expected less, or a smaller tau: queries could not compute",
+            "contributions.bound: expected fewer rows of a member: queries could not compute",
         ),
     ],
 )

@@ -26,7 +26,7 @@ tables:
     member: member
     time: {{column: day, type: date, buckets: {{week: 8, month: 4}}, parts: {{weekday: 3, month: 5}}}}
     contributions: {{bound: in_query, units: 20, sums: {{max_members: 1000, max_rows: 1000}}}}
-    measures: {{distinct_members: true}}
+    measures: {{distinct_members: true, rows: 100}}
     columns:
       member: {{type: string}}
       page: {{type: string, group_by: true, filter: [in, not_in], typical: 32}}
@@ -98,6 +98,38 @@ def test_delta_is_the_product_of_what_is_typical_within_what_is_allowed(
     assert found.typical == expected
 
 
+TAUS = {
+    "nothing": ("", "", 100),
+    "a column": ("page", "", 4),
+    "two columns": ("page, land", "", 2),
+    "more elements than rows": ("page, land, stars", "", 1),
+    "pinned": ("page", "page = 'a'", 100),
+    "a few values": ("page", "page IN ('a', 'b', 'c')", 34),
+    "a domain that is smaller": ("kind", "", 25),
+    "weeks": ("DATE_TRUNC('week', day)", YEAR, 13),
+}
+
+
+@pytest.mark.parametrize(("by", "where", "expected"), TAUS.values(), ids=list(TAUS))
+def test_the_rows_of_a_member_are_shared_by_delta_elements(
+    policy: Policy, by: str, where: str, expected: int
+) -> None:
+    """Whoever has more rows counts with less of them; the query clips at the tau of the noise."""
+    text = f"SELECT {by}{', ' if by else ''}COUNT(*) FROM t"  # noqa: S608 - texts of this file
+    text += f" WHERE {where}" if where else ""
+    text += f" GROUP BY {by}" if by else ""
+    found = resolve(parse_sql(text, policy), policy, now=0)
+    assert found.parameters.tau == found.query.clip == expected
+
+
+def test_rows_beside_a_count_of_members_have_the_tau_of_rows(policy: Policy) -> None:
+    """As a number of its own, with the range of what one member adds."""
+    text = "SELECT page, COUNT(DISTINCT member), COUNT(*) FROM t GROUP BY page"
+    found = resolve(parse_sql(text, policy), policy, now=0)
+    assert found.parameters.tau == 1
+    assert [each.bounds.totals.high for each in found.query.values] == [4]
+
+
 @pytest.mark.parametrize("typical", list(itertools.product([1, 2, 3], [1, 2, 4])))
 @pytest.mark.parametrize("sizes", list(itertools.product([1, 2, 3], [1, 3])))
 def test_delta_is_the_most_elements_of_a_member_with_typical_values(
@@ -130,3 +162,38 @@ def test_a_policy_says_what_is_typical_of_each_column(old: str, new: str, key: s
     with pytest.raises(PolicyError) as error:
         parse_policy(POLICY.replace(old, new, 1))
     assert key in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("block", "measures", "expected"),
+    [
+        ("", "{rows: 3}", "measures.rows: expected this key only beside contributions"),
+        (
+            "contributions: {bound: assumed, delta: 3, units: 20}",
+            "{rows: 3}",
+            "measures.rows: expected this key",
+        ),
+        (
+            "contributions: {bound: in_query, units: 20}",
+            "{rows: 3, events: {tau: 1, tau_is: clipped}}",
+            "measures.events: expected none beside rows",
+        ),
+        (
+            "contributions: {bound: in_query, units: 20}",
+            "{rows: 0}",
+            "measures.rows: expected a number greater",
+        ),
+        (
+            "contributions: {bound: in_query, units: 20}",
+            "{rows: 500001}",
+            "measures.rows: expected a number less",
+        ),
+    ],
+)
+def test_rows_are_of_members_that_the_query_bounds(block: str, measures: str, expected: str) -> None:
+    """Elsewhere a policy says how many rows of a member there are, or count, in one element."""
+    with pytest.raises(PolicyError, match=expected):
+        parse_policy(
+            f"{{epsilon_per: 1, delta: 1e-9, count_noise: gaussian, tables: {{t: {{member: m, measures: {measures}, "
+            f"{block + ', ' if block else ''}columns: {{p: {{type: string}}}}}}}}}}"
+        )

@@ -72,21 +72,21 @@ def test_tables_are_judged_as_people_judge_them(
 def test_a_draft_answers_what_a_table_can_be_asked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Lists of unknown elements, series, sums, averages and quantiles; bounds and tau are powers of two."""
+    """Lists of unknown elements, series, sums, averages and quantiles; bounds are powers of two."""
     table, text, _ = drafted(capsys, "--data", write(tmp_path / "orders.parquet"))
     assert table.time is not None
     assert ("ordered_on", "UTC") == (table.time.name, table.time.zone)
     assert {"day", "month"} <= set(table.buckets)
     bounds = table.contributions
     assert bounds is not None
-    assert table.measures.events is not None
+    assert table.measures.rows is not None
     assert ["minutes", "pieces", "price"] == sorted(each.name for each in table.values)
     assert ["minutes", "pieces", "price"] == sorted(each.name for each in table.quantiles)
     typical = [each.typical or 0 for each in table.columns if each.group_by]
     assert None not in table.time.buckets.values()
     assert None not in table.time.parts.values()
     times = [each or 0 for each in (*table.time.buckets.values(), *table.time.parts.values())]
-    for number in (*typical, *times, table.measures.events.tau):
+    for number in (*typical, *times, table.measures.rows):
         assert number & (number - 1) == 0
         assert number
     for said in (
@@ -337,25 +337,24 @@ def test_steps_are_fine_and_months_have_bounds_of_their_own(
 
 
 def test_totals_of_rows_keep_nearly_all_of_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Members with one row in each of many elements too; the comment names the smaller tau that lists need."""
+    """Members with one row in each of many elements too."""
     columns = "hash(i) % 500 AS user_id, 'p' || hash(i, 1) % 300 AS page"
     table, text, _ = drafted(capsys, "--data", write(tmp_path / "t.parquet", columns, rows=4000))
-    assert table.measures.events is not None
-    assert table.measures.events.tau == 16
-    assert "With 1, lists by one column" in " ".join(text.replace("#", " ").split())
+    assert table.measures.rows == 16
+    assert "With 16, one total of all rows loses" in " ".join(text.replace("#", " ").split())
 
 
-def test_a_member_with_most_rows_does_not_decide_tau(
+def test_a_member_with_most_rows_does_not_decide_how_many_count(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Tau is what a dozen members reach; the comment says what a total of all rows loses by it."""
+    """They are what a dozen members reach; the comment says what a total of all rows loses by it."""
     columns = (
         "CASE WHEN i % 2 = 0 THEN 7 ELSE 1000 + hash(i) % 3000 * 7 END AS user_id, 'p' || i // 2 % 9 AS page"
     )
     data = write(tmp_path / "t.parquet", columns, rows=40_000)
     table, text, _ = drafted(capsys, "--data", data)
-    assert table.measures.events is not None
-    assert table.measures.events.tau <= 16
+    assert table.measures.rows is not None
+    assert table.measures.rows <= 16
     assert "one total of all rows loses about 50 %" in " ".join(text.replace("#", " ").split())
 
 
