@@ -125,7 +125,9 @@ def gateway(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     write_small(folder / "small.parquet", 1000)
     (folder / "wide.parquet").symlink_to(world.tables["wide"])
     authority, issuer = Authority.new(folder), Issuer(folder)
-    config = write_configuration(folder, authority, issuer, world.dp, world.budget)
+    config = write_configuration(
+        folder, authority, issuer, world.dp, world.budget, catalogue=not is_hidden("postgres")
+    )
     options = ["--config", config, "--metrics-listen", "127.0.0.1:0"]
     with process("gris_gateway", options, folder / "gateway.log") as ready:
         yield GatewayWorld(
@@ -137,8 +139,10 @@ def gateway(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         )
 
 
-def write_configuration(folder: Path, authority: Authority, issuer: Issuer, dp: str, budget: str) -> Path:
-    """Write the gateway's configuration."""
+def write_configuration(
+    folder: Path, authority: Authority, issuer: Issuer, dp: str, budget: str, *, catalogue: bool = False
+) -> Path:
+    """Write the gateway's configuration; a catalogue is a PostgreSQL that starts with it."""
     certificate, key = authority.server()
     write_growing(folder / "growing.parquet", members=1000)
     path = folder / "gateway.yaml"
@@ -156,7 +160,7 @@ def write_configuration(folder: Path, authority: Authority, issuer: Issuer, dp: 
             issuer=issuer.key_file,
             iss=ISSUER,
             audience=AUDIENCE,
-            catalogue=", catalogue: false" if is_hidden("postgres") else "",
+            catalogue="" if catalogue else ", catalogue: false",
         )
     )
     return path

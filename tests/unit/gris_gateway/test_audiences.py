@@ -115,7 +115,9 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 @contextmanager
-def gateway(services: World, folder: Path, audiences: list[dict[str, Any]]) -> Iterator[Asked]:
+def gateway(
+    services: World, folder: Path, audiences: list[dict[str, Any]], *, catalogue: bool = False
+) -> Iterator[Asked]:
     """Run a gateway whose accounts are of these audiences; what it keeps is in the folder."""
     issuer = Issuer(folder)
     (folder / "releases.key").write_bytes(b"k" * 32)
@@ -141,7 +143,7 @@ def gateway(services: World, folder: Path, audiences: list[dict[str, Any]]) -> I
         **({"audiences": audiences} if audiences else {}),
         "releases": {"file": str(folder / "releases.db"), "key_file": str(folder / "releases.key")},
         "broker": {"listen": "127.0.0.1:0"},
-        "postgres": {"listen": "127.0.0.1:0"},
+        "postgres": {"listen": "127.0.0.1:0"} | ({} if catalogue else {"catalogue": False}),
         "limits": {"per_second": 200, "burst": 400},
         "timeouts": {"budget_silence": 30, "budget_attempt": 20, "budget": 30},
     }
@@ -314,7 +316,7 @@ def test_tools_of_postgresql_find_what_their_caller_is_offered(services: World, 
     listing = "SELECT column_name FROM information_schema.columns WHERE table_schema = 'public' ORDER BY 1"
     others = {"accounts": ["t", "others"], "audience": "germany"}
     with (
-        gateway(services, tmp_path, [*OF_TENANTS, others]) as asked,
+        gateway(services, tmp_path, [*OF_TENANTS, others], catalogue=True) as asked,
         connected(asked, "acme") as tenant,
         connected(asked, "ana", "others") as other,
     ):

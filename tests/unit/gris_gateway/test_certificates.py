@@ -37,7 +37,8 @@ def running(gateway: GatewayWorld, folder: Path, *, with_tokens: bool) -> Iterat
     config = write_configuration(folder, authority, issuer, gateway.dp, gateway.budget)
     text = config.read_text()
     tokens = text[text.index("  jwt:") : text.index("history:")] if with_tokens else ""
-    faces = "".join(f"{name}: {{listen: 127.0.0.1:0}}\n" for name in ("mcp", "broker", "postgres"))
+    faces = "".join(f"{name}: {{listen: 127.0.0.1:0}}\n" for name in ("mcp", "broker"))
+    faces += "postgres: {listen: 127.0.0.1:0, catalogue: false}\n"
     history = text[text.index("history:") : text.index("mcp:")]
     config.write_text(text[: text.index("  jwt:")] + tokens + history + faces + text[text.index("limits:") :])
     with process("gris_gateway", ["--config", config], folder / "log") as ready:

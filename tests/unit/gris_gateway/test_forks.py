@@ -120,7 +120,8 @@ def test_a_connection_open_at_a_fork_is_refused_in_the_child(program: str) -> No
 def test_grpc_has_no_part_in_forks_of_a_gateway(world: World, tmp_path: Path) -> None:
     """It says so when its handlers are called, whose child would go on with connections of callers."""
     require_proc()
-    config = write_configuration(tmp_path, Authority.new(tmp_path), Issuer(tmp_path), world.dp, world.budget)
+    authority, issuer = Authority.new(tmp_path), Issuer(tmp_path)
+    config = write_configuration(tmp_path, authority, issuer, world.dp, world.budget, catalogue=True)
     write_small(tmp_path / "small.parquet", 1000)
     (tmp_path / "wide.parquet").symlink_to(COFACTS)
     command = [sys.executable, "-P", "-c", FORKING, "gris_gateway", "--config", str(config)]
