@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
 from tests.support.pages import DOCS
 from tests.support.paths import ROOT
 
-PAGES = [
-    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")),
-    *DOCS.rglob("*.md"),
-]
+# `make docs` checks those of the site.
+PAGES = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
 DECISIONS = DOCS / "decisions"
 LINK = re.compile(r"\]\((?!https?:)([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
@@ -42,24 +37,6 @@ def test_every_link_leads_somewhere(page: Path) -> None:
     """No page points at a file or a heading that is not there."""
     links = LINK.findall(FENCED.sub("", page.read_text()))
     assert [] == [link for link in links if leads_nowhere(page, link)]
-
-
-def listed_pages(entries: Any) -> Iterator[str]:
-    """Yield the paths in a navigation of MkDocs."""
-    if isinstance(entries, str):
-        yield entries
-        return
-    for each in entries.values() if isinstance(entries, dict) else entries:
-        yield from listed_pages(each)
-
-
-def test_every_page_is_in_the_navigation_of_the_site() -> None:
-    """`make docs` fails otherwise, which nobody sees before a release."""
-    # The rest of the file has tags of MkDocs' own.
-    navigation = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
-    listed = [DOCS / each for each in listed_pages(yaml.safe_load(navigation))]
-    found = {page for each in listed for page in each.parent.glob(each.name)}
-    assert [] == sorted(str(page) for page in set(DOCS.rglob("*.md")) - found)
 
 
 def test_no_two_decisions_have_the_same_number() -> None:
