@@ -25,6 +25,7 @@ from examples.load import load
 from pinot_connector import PrivateClient
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.pinot import PinotEngine
+from pinot_connector.notebooks.cells import count_cells
 from pinot_connector.results import PrivateResult, Row
 
 TABLE = "lopsided"
@@ -169,8 +170,7 @@ def _private_cells(comparison: Comparison, position: int) -> tuple[str, str]:
         return "", ""
     row: Row = rows[position]
     article = str(row.element[0])
-    ends = "" if row.interval is None else f"  [{row.interval[0]}, {row.interval[1]}]"
-    return f"{article}  {row.noisy_count}{ends}", str(comparison.truth[article])
+    return f"{article}  {'  '.join(count_cells(row))}", str(comparison.truth[article])
 
 
 def main() -> int:

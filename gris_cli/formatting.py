@@ -1,19 +1,8 @@
-"""Totals and units as text for people."""
+"""Units as text for people."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-
-from pinot_connector import formats
-from pinot_connector.results import PrivateResult
-
-
-def format_total(result: PrivateResult) -> str:
-    """Return how many members count in any element, empty where that is no part of the release."""
-    if result.total is None:
-        return ""
-    total = result.total
-    return f"{total.noisy_count:,} members count in any of the elements, {formats.interval(total.interval)}"
 
 
 def format_currency(epsilon_per: Fraction | str, delta: Fraction | str, unit_id: str) -> str:

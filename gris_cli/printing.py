@@ -16,14 +16,13 @@ from gris_cli.budget_formatting import (
     format_share,
 )
 from gris_cli.failures import Failure
-from gris_cli.formatting import format_total
 from gris_cli.terminal import grid, print_json, printable, say, say_all, show
 from pinot_connector import formats
 from pinot_connector.budgets import Level, balance_of
 from pinot_connector.catalog import BlocksEntry
 from pinot_connector.guarantees import AccountGuarantee
 from pinot_connector.json_values import to_json
-from pinot_connector.notebooks.cells import value_cells
+from pinot_connector.notebooks.cells import count_cells, heads, total_in_words, value_cells
 from pinot_connector.parameters import Quantiles
 from pinot_connector.results import Explanation, PrivateResult, Row
 from pinot_connector.statements import METHOD, Statement
@@ -52,7 +51,7 @@ def print_result(result: PrivateResult, more: int | None, *, as_json: bool) -> N
     show(_table(result))
     if len(result.rows) > MAX_ROWS:
         say("", f"the first {MAX_ROWS} of {_elements(result)}; --json has all of these")
-    say("total", format_total(result))
+    say("total", "" if result.total is None else total_in_words(result.total))
     _say_statements(result.statements)
     say("cost", f"{formats.cost(result.cost)}; charged now: {formats.cost(result.charged)}")
     if result.release_id:
@@ -149,24 +148,17 @@ def print_failure(failure: Failure, *, as_json: bool) -> None:
 def _table(result: PrivateResult) -> Table:
     if result.parameters.quantiles is not None:
         return _quantiles_table(result, result.parameters.quantiles)
-    titles = [column.title for column in result.columns]
-    heads = ["#", *titles] if titles else []
-    # An empty list has its columns, too.
-    if result.parameters.noise_scale is not None:
-        heads += ["noisy count", f"{formats.confidence(result.confidence)} interval"]
-    for aggregate in result.parameters.aggregates:
-        heads += [aggregate.title, "interval"]
-    numbers = {0, *range(1 + len(titles), len(heads))}
+    titles = ["#", *heads(result)] if result.columns else heads(result)
+    numbers = {0, *range(1 + len(result.columns), len(titles))}
     decimals = result.parameters.decimals
     rows = (_cells(rank, row, decimals) for rank, row in enumerate(result.rows[:MAX_ROWS], start=1))
-    return grid(heads, rows, numbers=numbers)
+    return grid(titles, rows, numbers=numbers)
 
 
 def _cells(rank: int, row: Row, decimals: Sequence[int]) -> list[str]:
     # A total has neither a rank nor values.
     cells = [str(rank), *map(str, row.element)] if row.element else []
-    if row.interval is not None:
-        cells += [f"{row.noisy_count:,}", formats.interval(row.interval)]
+    cells += count_cells(row)
     for value, digits in zip(row.values, decimals, strict=True):
         cells += value_cells(value, digits)
     return cells
@@ -174,10 +166,10 @@ def _cells(rank: int, row: Row, decimals: Sequence[int]) -> list[str]:
 
 def _quantiles_table(result: PrivateResult, quantiles: Quantiles) -> Table:
     """Return one line for each element and quantile: there may be many of them, and each has a cell."""
-    heads = [*(column.title for column in result.columns), "quantile", "value", "cell"]
+    titles = [*(column.title for column in result.columns), "quantile", "value", "cell"]
     rows = (
         [*map(str, row.element), shown.title, *value_cells(value, digits)]
         for row in result.rows[:MAX_ROWS]
         for shown, value, digits in zip(quantiles.shown, row.values, result.parameters.decimals, strict=True)
     )
-    return grid(heads, rows, numbers=range(len(heads) - 2, len(heads)))
+    return grid(titles, rows, numbers=range(len(titles) - 2, len(titles)))

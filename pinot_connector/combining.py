@@ -6,24 +6,29 @@ A linear combination of counts with Gaussian noise that no threshold and no rank
 noise together, at the confidence of the answer. Noise of one element of one release is one draw, in whichever answers
 it is shown, so its coefficients are added up first.
 
-Everything else has the box of its numbers' intervals: the errors of the intervals add up, and the combination says at
-which confidence it holds. Asked again with more confidence, which is free, each interval takes less of the error.
+Everything else has the box of its numbers' intervals. Where the laws of their noise are known, each takes its part of
+the error; else the errors add up, and the combination says at which confidence it holds. Asked again with more
+confidence, which is free, each interval takes less of the error.
+
+Where bounds can cut a number, what is computed of it is at best a lower bound (`coverage`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from numbers import Rational
 from statistics import NormalDist
 from typing import TYPE_CHECKING, TypeAlias
 
 from pinot_connector import formats
+from pinot_connector.coverage import AtLeast, Coverage, Ends, NoiseAlone, TwoSided
 from pinot_connector.errors import InvalidQuestion
-from pinot_connector.parameters import IntervalKind
-from pinot_connector.shown_values import DayValue, ShownScalar
+from pinot_connector.parameters import Bounded, IntervalKind
+from pinot_connector.parameters import Laplace as LaplaceCounts
+from pinot_connector.shown_values import ShownScalar, aggregate_values
 
 if TYPE_CHECKING:
     from pinot_connector.results import PrivateResult
@@ -35,6 +40,11 @@ _Ends: TypeAlias = tuple[Fraction, Fraction]
 _LARGEST = 10**9
 # Covers what floats do to a quantile.
 _SLACK = 1e-9
+_SAID: Mapping[type[Coverage], str] = {
+    TwoSided: "",
+    AtLeast: " Bounds on members can cut what it is computed of, so it has a lower bound alone.",
+    NoiseAlone: " Bounds on members can cut what it is computed of, so its ends cover noise alone.",
+}
 _BEFOREHAND = (
     "for elements chosen beforehand; of the largest of several, state how many `candidates` there were"
 )
@@ -42,38 +52,62 @@ _BEFOREHAND = (
 
 @dataclass(frozen=True)
 class Combined:
-    """A number that was computed of released ones; `interval` holds both ends, and covers with `confidence`.
+    """A number that was computed of released ones; `interval` has the ends beside it, with `confidence`.
 
-    Both are None where the interval of a divisor holds 0. `statement` says what the interval is.
+    Both are None where the interval of a divisor holds 0. `coverage` is what the ends say of the number in the table,
+    and `statement` what they are.
     """
 
     value: Fraction | None
-    interval: _Ends | None
+    interval: Ends[Fraction] | None
     confidence: float
     statement: str
+    coverage: Coverage
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """The noise of a number: the weight and the variance of each discrete Gaussian draw in it, by the draw's name."""
+
+    draws: Mapping[tuple[object, ...], tuple[Fraction, Fraction]]
+
+    def width(self, alpha: Fraction) -> Fraction:
+        """Returns how far it reaches to either side but for a probability of alpha."""
+        return _width(list(self.draws.values()), alpha)
+
+
+@dataclass(frozen=True)
+class DiscreteLaplace:
+    """The noise of a number: one draw of its own, with Pr[Z = z] proportional to exp(-|z| / scale)."""
+
+    scale: Fraction
+
+    def width(self, alpha: Fraction) -> Fraction:
+        """Returns the least h with Pr[|Z| > h] = 2 exp(-(h + 1) / scale) / (1 + exp(-1 / scale)) <= alpha."""
+        scale = float(self.scale)
+        reached = scale * math.log(2 / (float(alpha) * (1 + math.exp(-1 / scale)))) * (1 + _SLACK)
+        return Fraction(max(math.ceil(reached) - 1, 0))
 
 
 @dataclass(frozen=True)
 class Part:
     """A number of one element of an answer.
 
-    `draw` names its noise, which is the same wherever the same release is shown. `variance` is that of the noise, in
-    multiples of `step`, where it is known and nothing selected it; None elsewhere. `alpha` is the probability with
-    which `interval` may miss.
+    `ends` are what noise leaves possible, but for a probability of `alpha`. `law` is that of its noise, where it is
+    known and nothing selected it; None elsewhere. `coverage` is what the ends say of the number in the table.
     """
 
-    draw: tuple[object, ...]
     value: Fraction
-    interval: _Ends
+    ends: _Ends
     alpha: Fraction
-    variance: Fraction | None
-    step: Fraction = Fraction(1)
+    law: Gaussian | DiscreteLaplace | None
+    coverage: Coverage
 
     def at(self, alpha: Fraction) -> _Ends:
-        """Returns its interval at another alpha, where the law of its noise is known."""
-        if self.variance is None:
-            return self.interval
-        width = _width([(self.step, self.variance)], alpha)
+        """Returns its ends at another alpha, where the law of its noise is known."""
+        if self.law is None:
+            return self.ends
+        width = self.law.width(alpha)
         # An end that is a bound of what a count can be stays one.
         lower, upper = self.value - width, self.value + width
         return (max(lower, Fraction(0)), max(upper, Fraction(0)))
@@ -82,29 +116,49 @@ class Part:
 def part_of(answer: PrivateResult, element: Element, number: str | None = None) -> Part:
     """Returns a number of an element; see `PrivateResult.part`."""
     place = _place(answer, element)
-    row = answer.rows[place]
     alpha = 1 - Fraction(str(answer.confidence))
-    draw = (answer.release_id, row.element, number)
+    # As they were released: the count before it is rounded, and ends before they are bounds.
+    _, elements = answer._messages
     if number is not None:
         titles = [each.title for each in answer.parameters.aggregates]
         if number not in titles:
             raise InvalidQuestion(
                 "number", f"expected one of {', '.join(titles) or 'no number'}, got {number!r}"
             )
-        value = row.values[titles.index(number)]
-        if value is None or isinstance(value, DayValue):
+        column = titles.index(number)
+        shown = answer.parameters.aggregates[column]
+        value = aggregate_values(elements.aggregates[column], replace(shown, coverage=TwoSided()))[place]
+        if value is None:
             raise InvalidQuestion("number", f"expected a number that the answer shows for {number}")
-        return Part(draw, value.value, value.interval, alpha, None)
-    if row.noisy_count is None or row.interval is None:
+        return Part(value.value, (value.interval[0], value.interval[-1]), alpha, None, shown.coverage)
+    if answer.interval_kind is IntervalKind.NONE:
         raise InvalidQuestion("element", "expected an answer with counts")
-    # As it was released, before it is rounded to be shown.
-    _, elements = answer._messages
     step = Fraction(1, elements.noisy_denominator or 1)
     count = (elements.noisy_numerators or elements.noisy_counts)[place] * step
-    lower, upper = row.interval
-    variance = _variance(answer)
-    in_steps = None if variance is None else variance / step**2
-    return Part(draw, count, (Fraction(lower), Fraction(upper)), alpha, in_steps, step)
+    ends = Fraction(elements.noise_lower[place]), Fraction(elements.noise_upper[place])
+    law = _law(answer, answer.rows[place].element, step)
+    return Part(count, ends, alpha, law, answer.parameters.coverage)
+
+
+def _law(
+    answer: PrivateResult, element: tuple[ShownScalar, ...], step: Fraction
+) -> Gaussian | DiscreteLaplace | None:
+    """Returns the law of a count's noise, where nothing selected it and it is that of draws that are known."""
+    parameters = answer.parameters
+    adds_up = any(each.code == "counts.reached" for each in answer.statements)
+    if adds_up or answer.interval_kind is not IntervalKind.PLAIN:
+        return None
+    own, shift = (answer.release_id, element), parameters.shift
+    match parameters.kind:
+        case Bounded() if shift is not None:
+            of_total = Fraction(shift.factor, shift.denominator)
+            total = (of_total, shift.total_variance)
+            return Gaussian({own: (step, shift.count_variance), (answer.release_id,): total})
+        case Bounded(noise_variance=variance):
+            return Gaussian({own: (step, variance / step**2)})
+        case LaplaceCounts(noise_scale=scale) if scale is not None:
+            return DiscreteLaplace(scale)
+    return None
 
 
 def _place(answer: PrivateResult, element: Element) -> int:
@@ -115,17 +169,6 @@ def _place(answer: PrivateResult, element: Element) -> int:
     return found[0]
 
 
-def _variance(answer: PrivateResult) -> Fraction | None:
-    """Returns the variance of a count's noise where each count has a Gaussian draw of its own that nothing selected."""
-    bounded = answer.parameters.bounded
-    shares_noise = answer.parameters.shift is not None or any(
-        each.code == "counts.reached" for each in answer.statements
-    )
-    if bounded is None or shares_noise or answer.interval_kind is not IntervalKind.PLAIN:
-        return None
-    return bounded.noise_variance
-
-
 def combined(parts: Sequence[tuple[Part, Coefficient]], candidates: int) -> Combined:
     """Returns the sum of numbers times their coefficients; see `PrivateResult.combine`."""
     if not parts:
@@ -133,29 +176,47 @@ def combined(parts: Sequence[tuple[Part, Coefficient]], candidates: int) -> Comb
     weighted = [(part, _coefficient(given)) for part, given in parts]
     value = sum((part.value * weight for part, weight in weighted), Fraction(0))
     alpha = max(part.alpha for part, _ in weighted) / _checked(candidates)
+    covers = _of_sum(weighted)
     noise: dict[tuple[object, ...], tuple[Fraction, Fraction]] = {}
     for part, weight in weighted:
-        if part.variance is None:
-            return _in_box([part for part, _ in weighted], candidates, lambda box: _sum(weighted, box), value)
-        before, _ = noise.get(part.draw, (Fraction(0), part.variance))
-        noise[part.draw] = (before + weight * part.step, part.variance)
+        if not isinstance(part.law, Gaussian):
+            some = [part for part, _ in weighted]
+            return _in_box(some, candidates, lambda box: _sum(weighted, box), value, covers)
+        for draw, (of_draw, variance) in part.law.draws.items():
+            before, _ = noise.get(draw, (Fraction(0), variance))
+            noise[draw] = (before + weight * of_draw, variance)
     width = _width(list(noise.values()), alpha)
-    said = f"The interval is that of the noise of all numbers together, {_BEFOREHAND}."
-    return Combined(value, (value - width, value + width), _confidence(alpha * candidates), said)
+    said = f"The interval is that of the noise of all numbers together, {_BEFOREHAND}.{_SAID[type(covers)]}"
+    ends = covers.ends(value - width, value + width)
+    return Combined(value, ends, _confidence(alpha * candidates), said, covers)
 
 
 def quotient(above: Part, below: Part, candidates: int) -> Combined:
     """Returns one number divided by another one; see `PrivateResult.ratio`."""
     value = above.value / below.value if below.value else None
-    return _in_box([above, below], candidates, _divided, value)
+    nothing_cut = above.coverage == below.coverage == TwoSided()
+    return _in_box([above, below], candidates, _divided, value, TwoSided() if nothing_cut else NoiseAlone())
+
+
+def _of_sum(weighted: Sequence[tuple[Part, Fraction]]) -> Coverage:
+    """Returns what the ends of a sum say: where some number is cut, at best that it is at least the lower one."""
+    found = [(part.coverage, weight) for part, weight in weighted if weight]
+    if all(covers == TwoSided() for covers, _ in found):
+        return TwoSided()
+    adds = all(weight > 0 and covers != NoiseAlone() for covers, weight in found)
+    return AtLeast() if adds else NoiseAlone()
 
 
 def _in_box(
-    parts: list[Part], candidates: int, ends: Callable[[list[_Ends]], _Ends | None], value: Fraction | None
+    parts: list[Part],
+    candidates: int,
+    ends: Callable[[list[_Ends]], _Ends | None],
+    value: Fraction | None,
+    covers: Coverage,
 ) -> Combined:
-    """Returns a number that lies between these ends where each part lies in its interval."""
+    """Returns a number that lies between these ends where each part lies in its own."""
     _checked(candidates)
-    known = all(part.variance is not None for part in parts)
+    known = all(part.law is not None for part in parts)
     most = max(part.alpha for part in parts)
     # Where laws are known, each takes its part of the error. Other intervals are as they are, and their errors add up.
     alpha = most if known else candidates * sum((part.alpha for part in parts), Fraction(0))
@@ -168,14 +229,15 @@ def _in_box(
     confidence = _confidence(alpha)
     if found is None or value is None:
         said = "There is no value: the interval of the divisor holds 0."
-        return Combined(None, None, confidence, said)
+        return Combined(None, None, confidence, said, covers)
     said = (
         f"The interval is the box of the intervals of {formats.counted(len(parts), 'number')}, {_BEFOREHAND}."
+        f"{_SAID[type(covers)]}"
     )
     if not known and len(parts) * candidates > 1:
         finer = _confidence(most / (len(parts) * candidates))
         said += f" Their errors add up: ask again with confidence={finer:g}, which is free, for {_confidence(most):g}."
-    return Combined(value, (min(found[0], value), max(found[1], value)), confidence, said)
+    return Combined(value, covers.ends(min(found[0], value), max(found[1], value)), confidence, said, covers)
 
 
 def _sum(weighted: list[tuple[Part, Fraction]], box: list[_Ends]) -> _Ends:

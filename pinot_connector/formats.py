@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from math import ceil, floor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pinot_connector.budgets import Balance, Cost, Level, Mode, Share
 
 if TYPE_CHECKING:
     from pinot_connector.catalog import BlocksEntry
 
-_DIGITS = 2
 _MOST_DIGITS = 12
 # What a float adds beyond its twelfth digit is its own rounding.
 _TWELVE_DIGITS = Context(prec=12)
@@ -141,12 +139,6 @@ def _tracked(mode: Mode) -> str:
     return "" if mode is Mode.ENFORCE else "; this limit is recorded and refuses nothing"
 
 
-def interval(ends: tuple[Any, Any]) -> str:
-    """Returns an interval, both ends inclusive: numbers with their thousands apart, and texts as they are."""
-    lower, upper = (each if isinstance(each, str) else f"{each:,}" for each in ends)
-    return f"{lower} to {upper}"
-
-
 def decimals(quantum: Fraction) -> int:
     """Returns how many digits behind the point the numbers of a column have, such as two of cents."""
     digits = 0
@@ -155,39 +147,24 @@ def decimals(quantum: Fraction) -> int:
     return digits
 
 
-def written(
-    value: Fraction | datetime.date,
-    ends: tuple[Fraction | datetime.date, Fraction | datetime.date],
-    least: int = _DIGITS,
-) -> tuple[str, str, str]:
-    """Returns a value and both ends of its interval: decimals with their thousands apart, or days as YYYY-MM-DD.
+def digits_of(value: Fraction, ends: Sequence[Fraction], least: int) -> int:
+    """Returns how many digits behind the point a value and the ends beside it have.
 
-    All three have `least` digits behind the point, or as many as show two of the interval's width; whole numbers of a
-    column of whole numbers have none. What is written holds the interval: its lower end is rounded down, and its upper
-    end up.
+    They are `least`, or as many as show two of how far the ends reach; whole numbers of a column of whole numbers have
+    none.
     """
-    lower, upper = ends
-    if not (isinstance(value, Fraction) and isinstance(lower, Fraction) and isinstance(upper, Fraction)):
-        return str(value), str(lower), str(upper)
-    digits = _digits(value, (lower, upper), least)
-    scale = 10**digits
-    steps = round(value * scale), floor(lower * scale), ceil(upper * scale)
-    nearest, below, above = (_decimal(each, digits) for each in steps)
-    return nearest, below, above
-
-
-def _digits(value: Fraction, ends: tuple[Fraction, Fraction], least: int) -> int:
-    width, is_whole = ends[1] - ends[0], all(each.denominator == 1 for each in (value, *ends))
-    if is_whole and not least:
+    if not least and all(each.denominator == 1 for each in (value, *ends)):
         return 0
-    if width > 0:
-        while width * 10**least < 10:
-            least += 1
-        return least
-    return max(least, decimals(value))
+    width = max(ends) - min(ends) if len(ends) > 1 else 2 * abs(value - ends[0])
+    if width <= 0:
+        return max(least, decimals(value))
+    while width * 10**least < 10:
+        least += 1
+    return least
 
 
-def _decimal(steps: int, digits: int) -> str:
+def decimal(steps: int, digits: int) -> str:
+    """Returns a number of so many steps of 10^-digits, with its thousands apart."""
     whole, rest = divmod(abs(steps), 10**digits)
     behind = f".{rest:0{digits}d}" if digits else ""
     return f"{'-' if steps < 0 else ''}{whole:,}{behind}"

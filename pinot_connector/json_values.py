@@ -13,6 +13,8 @@ from operator import attrgetter, methodcaller
 from types import NoneType
 from typing import Any, get_args, get_type_hints
 
+from pinot_connector.coverage import FORMS, AnyEnds
+
 # The largest integer that a double holds with all below it.
 MOST_EXACT_INTEGER = 2**53 - 1
 # The metadata of a field that JSON has only where it is not empty.
@@ -24,6 +26,7 @@ def to_json(value: object) -> Any:
 
     Enums become their values, exact numbers "p/q", days and timestamps ISO 8601, dataclasses one entry a public field:
     under its name, and where it is a choice of several dataclasses, under that of the one that is chosen (`one_look`).
+    Ends beside a number are one entry each, by its name.
     Integers beyond 2^53 - 1 become texts: many programs read JSON numbers as doubles, which changes such integers.
 
     Raises:
@@ -45,10 +48,14 @@ def _conversion(kind: Any) -> Callable[[Any], Any]:
     if issubclass(kind, datetime.date):
         return methodcaller("isoformat")
     if issubclass(kind, Sequence):
-        return lambda items: [to_json(item) for item in items]
+        return _of_ends if issubclass(kind, FORMS) else lambda items: [to_json(item) for item in items]
     if is_dataclass(kind):
         return partial(_entries, _fields(kind))  # type: ignore[arg-type]
     raise TypeError(f"{kind.__name__} has no plain form")
+
+
+def _of_ends(ends: AnyEnds) -> dict[str, Any]:
+    return {name: to_json(end) for name, end in ends._asdict().items()}
 
 
 def _entries(named: Iterable[tuple[str, bool, bool]], value: Any) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 
+from pinot_connector.coverage import Coverage, InCells
 from pinot_connector.formats import decimals
 from pinot_connector.value_parameters import (
     GridScale,
@@ -72,8 +73,7 @@ class Contributions:
     """How the contributions of members are bounded: a member counts in at most `typical` elements in each of `periods`.
 
     Where `grid` is above 1, a member with more elements counts with less than 1 in each, and counts are multiples of
-    1 / `grid`, shown rounded to whole numbers. Counts and intervals are of bounded contributions. Of two looks,
-    `typical` is that of the second, within its elements.
+    1 / `grid`, shown rounded to whole numbers. Of two looks, `typical` is that of the second, within its elements.
     """
 
     bounded_by: BoundedBy
@@ -192,7 +192,8 @@ class Parameters:
     shown. `clipped`: rows are counted, and of a member at most `tau` in each element. `in_element_order`: the list is
     in ascending order of its elements, as a series is, and not ranked. `smallest_first`: a ranked list has the smallest
     number first. `having` names the conditions on what was released by which elements are left out; empty: there are
-    none. `kind` is what kind of answer it is, with what is true of that kind alone.
+    none. `kind` is what kind of answer it is, with what is true of that kind alone. `coverage` is what the ends beside
+    counts, and the ranks of quantiles, say of the table.
     """
 
     mechanism: Mechanism
@@ -203,6 +204,7 @@ class Parameters:
     domain_size: int | None
     k: int | None
     kind: Laplace | Gumbel | Bounded | Quantiles
+    coverage: Coverage
     clipped: bool = False
     in_element_order: bool = False
     smallest_first: bool = False
@@ -263,6 +265,13 @@ class Parameters:
         if self.quantiles is not None:
             return (decimals(self.quantiles.column.quantum),) * len(self.quantiles.shown)
         return tuple(max(2 * each.may_be_missing, decimals(each.quantum)) for each in self.aggregates)
+
+    @property
+    def coverages(self) -> tuple[Coverage | InCells, ...]:
+        """What the ends beside each of `values` say."""
+        if self.quantiles is not None:
+            return (InCells(),) * len(self.quantiles.shown)
+        return tuple(each.coverage for each in self.aggregates)
 
     @property
     def has_days(self) -> bool:

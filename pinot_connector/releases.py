@@ -157,7 +157,7 @@ def require_shown(shown: dp_pb2.Shown, elements: dp_pb2.ShownElements) -> None:
         raise IntegrityError("dp_service sent another number of elements than it says")
     if not elements.columns and rows > 1:
         raise IntegrityError("dp_service sent several totals")
-    if {len(counts_of(elements)), len(elements.interval_lower), len(elements.interval_upper)} != {counted}:
+    if {len(counts_of(elements)), len(elements.noise_lower), len(elements.noise_upper)} != {counted}:
         raise IntegrityError("dp_service sent counts and intervals that do not belong together")
     for numbers, size in ((map(numbers_of, elements.aggregates), counted), (elements.quantiles, rows)):
         if any({len(each.values), len(each.lower), len(each.upper)} != {size} for each in numbers):

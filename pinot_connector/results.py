@@ -22,6 +22,7 @@ from pinot_connector.combining import (
     parts_of,
     quotient,
 )
+from pinot_connector.coverage import Cell, Ends, InCells
 from pinot_connector.engines.base import ExpectedColumn
 from pinot_connector.errors import IntegrityError
 from pinot_connector.json_values import to_json
@@ -42,7 +43,7 @@ from pinot_connector.views import day, exact, read_by, view
 
 @dataclass(frozen=True)
 class Row:
-    """One element with its noisy count and the ends of its interval, both inclusive; None without counts.
+    """One element with its noisy count and the ends beside it (`coverage`); None without counts.
 
     The noisy count is a whole number. Where counts are released relative to their total (`Contributions.shift`), it is
     a float that is exactly a multiple of 1 / `denominator`, such as 412.5.
@@ -53,23 +54,23 @@ class Row:
 
     element: tuple[ShownScalar, ...]
     noisy_count: int | float | None
-    interval: tuple[int, int] | None
+    interval: Ends[int] | None
     values: tuple[ShownValue | None, ...] = ()
 
 
 @dataclass(frozen=True)
 class Total:
-    """How many members count in any element: the noisy number, and the ends of its interval, both inclusive."""
+    """How many members count in any element: the noisy number, and the ends beside it (`coverage`)."""
 
     noisy_count: int
-    interval: tuple[int, int]
+    interval: Ends[int]
 
 
 def _total_of(shown: dp_pb2.Shown) -> Total | None:
-    total = shown.total
-    return (
-        Total(total.count, (total.interval_lower, total.interval_upper)) if shown.HasField("total") else None
-    )
+    if not shown.HasField("total"):
+        return None
+    total, covers = shown.total, view(Parameters, shown.parameters).coverage
+    return Total(total.count, covers.ends(total.noise_lower, total.noise_upper))
 
 
 @dataclass(frozen=True)
@@ -365,7 +366,7 @@ def _rows_of(
     if shown.interval_kind == dp_pb2.INTERVAL_KIND_NONE:
         values = values if message.quantiles else repeat(())
         return tuple(Row(element, None, None, each) for element, each in zip(elements, values, strict=False))
-    intervals = zip(message.interval_lower, message.interval_upper, strict=True)
+    intervals = map(parameters.coverage.ends, message.noise_lower, message.noise_upper)
     return tuple(map(Row, elements, _counts_of(message, parameters), intervals, values))
 
 
@@ -404,14 +405,17 @@ def _values_of(
     if len(message.aggregates) != len(parameters.aggregates) or len(message.quantiles) != len(asked):
         raise IntegrityError("dp_service sent other sums or quantiles than it says")
     if message.quantiles:
-        values_of = _day_values if parameters.has_days else exact_values
+        values_of = _day_values if parameters.has_days else _cell_values
         return zip(*map(values_of, message.quantiles), strict=True)
     if not message.aggregates:
         return repeat(())
-    quanta = (each.quantum for each in parameters.aggregates)
-    return zip(*map(aggregate_values, message.aggregates, quanta), strict=True)
+    return zip(*map(aggregate_values, message.aggregates, parameters.aggregates), strict=True)
+
+
+def _cell_values(message: dp_pb2.QuantileValues) -> Sequence[ShownValue | None]:
+    return exact_values(message, InCells())
 
 
 def _day_values(message: dp_pb2.QuantileValues) -> Sequence[ShownValue | None]:
     ends = zip(message.values, message.lower, message.upper, strict=True)
-    return [DayValue(day(value), (day(lower), day(upper))) for value, lower, upper in ends]
+    return [DayValue(day(value), Cell(day(lower), day(upper))) for value, lower, upper in ends]

@@ -10,9 +10,11 @@ from typing import TypeAlias
 
 from gris_api.dp.v1 import dp_pb2
 
+from pinot_connector.coverage import Coverage, Ends, InCells
 from pinot_connector.days import date_of
 from pinot_connector.engines.base import ColumnType, Element
 from pinot_connector.errors import IntegrityError
+from pinot_connector.value_parameters import ShownNumber
 from pinot_connector.views import exact
 
 ShownScalar: TypeAlias = str | int | bool | datetime.date
@@ -20,14 +22,14 @@ ShownScalar: TypeAlias = str | int | bool | datetime.date
 
 @dataclass(frozen=True)
 class AggregateValue:
-    """A sum, an average or a quantile with its interval, both ends inclusive; all are exact, in the column's units.
+    """A sum, an average or a quantile with the ends beside it; all are exact, in the column's units.
 
-    The interval of a quantile is the public cell that was chosen, and its value is the middle of that. How far its rank
-    may be off says `PrivateResult.rank_errors`.
+    The ends of a quantile are those of the public cell that was chosen, and its value is the middle of that. How far
+    its rank may be off says `PrivateResult.rank_errors`.
     """
 
     value: Fraction
-    interval: tuple[Fraction, Fraction]
+    interval: Ends[Fraction]
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class DayValue:
     """A quantile of a column of days with the first and the last day of its cell; else as an `AggregateValue`."""
 
     value: datetime.date
-    interval: tuple[datetime.date, datetime.date]
+    interval: Ends[datetime.date]
 
 
 ShownValue: TypeAlias = AggregateValue | DayValue
@@ -56,29 +58,31 @@ def numbers_of(
     return message.exact
 
 
-def aggregate_values(message: dp_pb2.AggregateValues, quantum: Fraction) -> list[AggregateValue | None]:
+def aggregate_values(message: dp_pb2.AggregateValues, shown: ShownNumber) -> list[AggregateValue | None]:
     """Returns the sums or averages of a message, None where there is none to show.
 
     Args:
         message: the numbers, of each as many.
-        quantum: what one step of the column's sums is worth.
+        shown: what they are.
 
     Raises:
         IntegrityError: one of them is no number.
     """
     numbers = numbers_of(message)
     if isinstance(numbers, dp_pb2.ExactNumbers):
-        return exact_values(numbers)
+        return exact_values(numbers, shown.coverage)
     # Fractions are divided only once: this is what takes the time of a long list.
-    step, over = quantum.numerator, 2 * quantum.denominator
+    step, over = shown.quantum.numerator, 2 * shown.quantum.denominator
     values, lower, upper = (
         [Fraction(each * step, over) for each in column]
         for column in (numbers.values, numbers.lower, numbers.upper)
     )
-    return list(map(AggregateValue, values, zip(lower, upper, strict=True)))
+    return list(map(AggregateValue, values, map(shown.coverage.ends, lower, upper)))
 
 
-def exact_values(message: dp_pb2.ExactNumbers | dp_pb2.QuantileValues) -> list[AggregateValue | None]:
+def exact_values(
+    message: dp_pb2.ExactNumbers | dp_pb2.QuantileValues, covers: Coverage | InCells
+) -> list[AggregateValue | None]:
     """Returns the values that exact numbers are, None where there is none to show.
 
     Raises:
@@ -86,7 +90,7 @@ def exact_values(message: dp_pb2.ExactNumbers | dp_pb2.QuantileValues) -> list[A
     """
     ends = zip(message.values, message.lower, message.upper, strict=True)
     return [
-        AggregateValue(exact(value), (exact(lower), exact(upper))) if value else None
+        AggregateValue(exact(value), covers.ends(exact(lower), exact(upper))) if value else None
         for value, lower, upper in ends
     ]
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from gris_api.dp.v1 import dp_pb2
 
+from pinot_connector.coverage import Coverage
 from pinot_connector.questions import RankFunction
 from pinot_connector.views import day, exact, read_by, view
 
@@ -56,12 +57,13 @@ class ShownNumber:
     """A number that a result shows beside the count, and what to call it where it is displayed.
 
     One step of it is worth `quantum`. If it `may_be_missing`, it is divided by another number: where that may be 0,
-    there is none.
+    there is none. `coverage` is what the ends beside it say of the number in the table.
     """
 
     title: str
     quantum: Fraction
     may_be_missing: bool
+    coverage: Coverage
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,8 @@ class BoundedContributions:
         shifted: Whether counts of a known domain are released relative to their total.
         values_of: The column whose distinct values are counted; empty: members or rows are.
         bounding: What the query does to bound members.
+        largest_cut: The largest part of a number that is cut, as the owner states it; None: nothing is stated. No part
+            of the release.
     """
 
     bounded_by: BoundedBy
@@ -56,6 +58,13 @@ class BoundedContributions:
     shifted: bool = False
     values_of: str = ""
     bounding: Bounding = Bounding.NOTHING
+    largest_cut: Fraction | None = None
+
+    @property
+    def can_cut(self) -> bool:
+        """Whether a member can count with less than it has; of distinct values, each element has at most tau."""
+        is_bounded = self.bounding is not Bounding.NOTHING or self.bounded_by is BoundedBy.PREPARED
+        return is_bounded or bool(self.values_of)
 
     @property
     def grid(self) -> int:

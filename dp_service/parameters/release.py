@@ -106,6 +106,16 @@ class ReleaseParameters:
         return self.sums is not None and self.contributions is not None and self.contributions.of_events
 
     @property
+    def can_cut(self) -> bool:
+        """Whether a member can count with less than it has: because of policy and question, whatever the data are."""
+        return self.clips or (self.contributions is not None and self.contributions.can_cut)
+
+    @property
+    def largest_cut(self) -> Fraction | None:
+        """The largest part of a number that is cut, as the owner states it; None: nothing is stated."""
+        return None if self.contributions is None else self.contributions.largest_cut
+
+    @property
     def counts_first_elements(self) -> bool:
         """Whether the engine is asked of how many members each element is the first."""
         return self.contributions is not None and self.contributions.shifted

@@ -129,6 +129,7 @@ def bounded_contributions(
         and relative_counts.helps(len(domain), tau=tau),
         values_of=values_of,
         bounding=bounding,
+        largest_cut=stated.largest_cut,
     )
 
 

@@ -100,6 +100,14 @@ def exact_share(value: object) -> Fraction:
         raise ValueError("expected a fraction such as 1/4, or a decimal number such as 0.15") from None
 
 
+def power_of_two(value: object) -> Fraction:
+    """Return a fraction such as 1/16, which tells less of the data than an exact one."""
+    part = exact_share(value)
+    if part.numerator != 1 or part.denominator < 2 or part.denominator & (part.denominator - 1):
+        raise ValueError("expected 1 divided by a power of two, such as 1/16")
+    return part
+
+
 @cache
 def _zones() -> frozenset[str]:
     """Return the names of all IANA time zones, without those that mean the machine's own."""
@@ -115,6 +123,7 @@ def _zone(name: str) -> str:
 
 Zone = Annotated[str, AfterValidator(_zone)]
 Share = Annotated[Fraction, BeforeValidator(exact_share), Field(gt=0, lt=1)]
+PowerOfTwo = Annotated[Fraction, BeforeValidator(power_of_two)]
 TimestampUnit = Literal["seconds", "milliseconds", "microseconds"]
 """The units that integers may count since 1970-01-01 in a column of timestamps."""
 Identifier = Annotated[str, Field(max_length=128), AfterValidator(_identifier)]

@@ -15,6 +15,7 @@ from dp_service.queries.policy_types import (
     MAXIMUM_PERIODS,
     MAXIMUM_STATED,
     Identifier,
+    PowerOfTwo,
     Share,
     Stated,
 )
@@ -101,6 +102,7 @@ class Contributions(Stated):
         shift: Whether counts of small known domains are released relative to their total, where that helps.
         expected: What is expected of counts, for each column of which something is.
         sums: What sums rest on; None: there are none.
+        largest_cut: The largest part of a number that bounds cut; None: nothing is known of it.
     """
 
     bounded_by: Annotated[BoundedBy, Field(strict=False, alias="bound")]
@@ -118,6 +120,7 @@ class Contributions(Stated):
     shift: bool = False
     expected: Annotated[dict[Identifier, ExpectedCounts], Field(max_length=100)] = Field(default_factory=dict)
     sums: Sums | None = None
+    largest_cut: PowerOfTwo | None = None
 
     @property
     def allowed_units(self) -> range:

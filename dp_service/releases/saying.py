@@ -17,6 +17,7 @@ from dp_service.queries.structured import Free
 from dp_service.queries.times import CompleteBy
 from dp_service.releases.exactness import at_other_prices, of_other_prices
 from dp_service.releases.kinds import AnyKind, kind_of
+from dp_service.releases.kinds.coverage import in_words
 from dp_service.releases.kinds.parts import WHAT_HELPS
 from dp_service.releases.kinds.views import Counts, ExpectedAccuracy, ReleaseView
 from dp_service.releases.plan import Plan
@@ -52,6 +53,7 @@ def of_question(
     )
     yield from _of_members(columns)
     yield from kind.meaning(columns, ESTIMATED_CONFIDENCE)
+    yield from in_words(kind.coverages, ESTIMATED_CONFIDENCE)
     yield from _accuracy(kind, expected)
     yield from _method(kind)
     yield from _lookups(resolution)
@@ -95,6 +97,7 @@ def of_answer(
     yield from _listing(plan.parameters)
     yield from _of_members(columns)
     yield from kind.meaning(columns, confidence)
+    yield from in_words(kind.coverages, confidence)
     yield from kind.of_intervals(view, confidence)
     if shown is not None and view.intervals is not None:
         yield from _cut(shown, view.intervals, confidence)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gris_api.dp.v1 import dp_pb2
 
 from dp_service.parameters.release import ReleaseParameters
-from dp_service.releases.kinds import kind_of
+from dp_service.releases.kinds import coverage, kind_of
 from dp_service.server.listing_messages import name_of_conditions
 from dp_service.server.messages import CONSISTENCIES, MECHANISMS, filled
 
@@ -26,4 +26,5 @@ def parameters_message(asked: ReleaseParameters) -> dp_pb2.MechanismParameters:
         smallest_first=listing is not None and listing.smallest_first,
         having="" if listing is None else name_of_conditions(listing.having),
     )
-    return filled(message, kind_of(asked).said)
+    kind = kind_of(asked)
+    return filled(message, {**kind.said, **coverage.said(kind.coverage)})

@@ -168,7 +168,7 @@ def bill_of(plan: Plan, release_id: str, cost: Cost, key: NoiseKey) -> dp_pb2.Bi
 
 def _total(total: Total) -> dp_pb2.NoisyTotal:
     lower, upper = total.interval
-    return dp_pb2.NoisyTotal(count=total.noisy, interval_lower=lower, interval_upper=upper)
+    return dp_pb2.NoisyTotal(count=total.noisy, noise_lower=lower, noise_upper=upper)
 
 
 def _drawn_elements(plan: Plan, released: Released, rows: slice) -> dp_pb2.ShownElements:
@@ -189,8 +189,8 @@ def _shown_elements(view: ReleaseView, rows: slice) -> dp_pb2.ShownElements:
         quantiles=[_cells(each, rows) for each in view.quantiles],
     )
     if view.intervals is not None:
-        message.interval_lower.extend(view.intervals.lower[rows].tolist())
-        message.interval_upper.extend(view.intervals.upper[rows].tolist())
+        message.noise_lower.extend(view.intervals.lower[rows].tolist())
+        message.noise_upper.extend(view.intervals.upper[rows].tolist())
     return message
 
 

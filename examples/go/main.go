@@ -110,6 +110,7 @@ func ask(ctx context.Context, security grpc.DialOption) error {
 	if err != nil {
 		return err
 	}
+	var chunks []*dp.ShownElements
 	for {
 		response, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -119,9 +120,12 @@ func ask(ctx context.Context, security grpc.DialOption) error {
 			return err
 		}
 		if end := response.GetEnd(); end != nil {
+			for _, chunk := range chunks {
+				show(chunk, end.Shown.Parameters)
+			}
 			return finish(end.Shown)
 		}
-		show(response.GetChunk())
+		chunks = append(chunks, response.GetChunk())
 	}
 }
 
@@ -142,13 +146,18 @@ func finish(shown *dp.Shown) error {
 	return nil
 }
 
-func show(chunk *dp.ShownElements) {
+func show(chunk *dp.ShownElements, parameters *dp.MechanismParameters) {
 	for row, count := range counts(chunk) {
 		elements := make([]string, len(chunk.Columns))
 		for place, column := range chunk.Columns {
 			elements[place] = value(column, row)
 		}
-		fmt.Printf("%s\t%s\t%d to %d\n", strings.Join(elements, ", "), count, chunk.IntervalLower[row], chunk.IntervalUpper[row])
+		// Where bounds can cut what members have, the count in the table may be larger than what noise leaves possible.
+		ends := fmt.Sprintf("%d to %d", chunk.NoiseLower[row], chunk.NoiseUpper[row])
+		if parameters.GetAtLeast() != nil {
+			ends = fmt.Sprintf("at least %d", chunk.NoiseLower[row])
+		}
+		fmt.Printf("%s\t%s\t%s\n", strings.Join(elements, ", "), count, ends)
 	}
 }
 

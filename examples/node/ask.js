@@ -118,14 +118,19 @@ function counts({ noisy_counts: whole, noisy_numerators: numerators, noisy_denom
   return numerators.length > 0 ? numerators.map((each) => Number(each) / Number(denominator)) : whole;
 }
 
+// What the ends of noise say of the count in the table: where bounds can cut what members have, it may be larger.
+function bounds(coverage, lower, upper) {
+  return coverage === "at_least" ? `at least ${lower}` : `${lower} to ${upper}`;
+}
+
 function print({ chunks, end }) {
   for (const chunk of chunks) {
-    const { columns, interval_lower: lower, interval_upper: upper } = chunk;
+    const { columns, noise_lower: lower, noise_upper: upper } = chunk;
     const noisy = counts(chunk);
     for (let row = 0; row < rows(chunk); row += 1) {
       const element = columns.map((column) => shown(column, row)).join(", ");
       // A question that omits counts is answered by the elements alone, and one for quantiles has cells.
-      const count = noisy.length > 0 ? [noisy[row], `${lower[row]} to ${upper[row]}`] : [];
+      const count = noisy.length > 0 ? [noisy[row], bounds(end.shown.parameters.coverage, lower[row], upper[row])] : [];
       const cells = chunk.quantiles.map((each) => `${each.values[row]} (${each.lower[row]} to ${each.upper[row]})`);
       console.log([element, ...count, ...cells].join("\t"));
     }

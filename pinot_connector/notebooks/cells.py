@@ -6,13 +6,16 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from pinot_connector import formats
-from pinot_connector.formats import written
-from pinot_connector.results import PrivateResult, Row
+from pinot_connector.coverage import written
+from pinot_connector.parameters import IntervalKind
+from pinot_connector.results import PrivateResult, Row, Total
 from pinot_connector.shown_values import ShownValue
 
 MAX_ROWS = 100
 # One long name would push the counts of all others off the screen.
 MAX_LETTERS = 80
+MISSING = ("-", "may be divided by 0")
+"""What stands for a number whose divisor may be 0, as far as noise leaves that possible."""
 # Letters that turn the direction in which what is beside them is shown.
 _TURNING = ("R", "AL", "AN")
 
@@ -20,15 +23,13 @@ _TURNING = ("R", "AL", "AN")
 def heads(result: PrivateResult) -> list[str]:
     """Returns the heads of the columns."""
     titles = [column.title for column in result.columns]
-    if result.parameters.quantiles is not None:
-        for quantile in result.parameters.quantiles.shown:
-            titles += [quantile.title, "cell"]
-    if not any(row.interval is not None for row in result.rows):
+    # An empty list has its columns, too.
+    if result.interval_kind is not IntervalKind.NONE:
+        titles += [result.count_alias or "noisy count", result.parameters.coverage.head(result.confidence)]
+    elif result.parameters.quantiles is None:
         return titles
-    interval = f"{formats.confidence(result.confidence)} interval"
-    titles += [result.count_alias or "noisy count", interval]
-    for aggregate in result.parameters.aggregates:
-        titles += [aggregate.title, interval]
+    for number, covers in zip(result.parameters.values, result.parameters.coverages, strict=True):
+        titles += [number.title, covers.head(result.confidence)]
     return titles
 
 
@@ -40,11 +41,8 @@ def cells(row: Row, decimals: Sequence[int]) -> Sequence[str]:
         decimals: How many digits behind the point each of its values has at least.
     """
     names = [_shortened(str(value)) for value in row.element]
-    counted = []
-    if row.interval is not None:
-        counted = [f"{row.noisy_count:,}", formats.interval(row.interval)]
     values = zip(row.values, decimals, strict=True)
-    return [*names, *counted, *(cell for each in values for cell in value_cells(*each))]
+    return [*names, *count_cells(row), *(cell for each in values for cell in value_cells(*each))]
 
 
 def notes(result: PrivateResult, shown: int) -> Iterable[str]:
@@ -58,8 +56,7 @@ def facts(result: PrivateResult, shown: int) -> Iterable[str]:
     if shown < len(result.rows):
         yield f"the first {shown} of {len(result.rows):,} elements"
     if result.total is not None:
-        total = result.total
-        yield f"{total.noisy_count:,} members count in any of the elements, {formats.interval(total.interval)}"
+        yield total_in_words(result.total)
     yield f"cost: {formats.cost(result.cost)}; charged now: {formats.cost(result.charged)}"
     yield from (f"left of {formats.level(level)}" for level in result.remaining)
 
@@ -80,9 +77,19 @@ def _shortened(name: str) -> str:
     return name if len(name) <= MAX_LETTERS else name[: MAX_LETTERS - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
+def count_cells(row: Row) -> Sequence[str]:
+    """Returns a count with the ends beside it; nothing where counts are not shown."""
+    if row.noisy_count is None or row.interval is None:
+        return ()
+    return written(row.noisy_count, row.interval)
+
+
 def value_cells(value: ShownValue | None, decimals: int) -> Sequence[str]:
-    """Returns a sum, an average or a quantile with its interval; dashes where there is none to show."""
-    if value is None:
-        return ["-", "-"]
-    number, lower, upper = written(value.value, value.interval, decimals)
-    return [number, formats.interval((lower, upper))]
+    """Returns a sum, an average or a quantile with the ends beside it, or why there is none to show."""
+    return MISSING if value is None else written(value.value, value.interval, decimals)
+
+
+def total_in_words(total: Total) -> str:
+    """Returns how many members count in any element."""
+    number, ends = written(total.noisy_count, total.interval)
+    return f"{number} members count in any of the elements, {ends}"

@@ -46,7 +46,7 @@ def _draw_bars(axes: Any, result: PrivateResult, counted: list[Row]) -> None:
     places, counts = range(len(rows)), [row.noisy_count for row in rows]
     axes.barh(places, counts, color=_COLOUR)
     for place, row in zip(places, rows, strict=True):
-        _draw_interval(axes, place, _ends(row))
+        _draw_interval(axes, place, row)
     axes.set_yticks(places, [_label(row) or "total" for row in rows], parse_math=False)
     axes.invert_yaxis()
     axes.set_xlabel(_counted(result) + _cut(len(rows), len(counted)), parse_math=False)
@@ -70,19 +70,20 @@ def _cut(drawn: int, of: int) -> str:
     return f", the first {drawn} of {of}" if drawn < of else ""
 
 
-def _draw_interval(axes: Any, place: float, ends: tuple[int, int]) -> None:
-    # A count can lie outside of its interval, so this is no error bar around it.
-    axes.hlines(place, *ends, color="black", linewidth=1.5)
-    axes.plot(ends, (place, place), linestyle="", marker="|", markersize=8, color="black")
+def _draw_interval(axes: Any, place: float, row: Row) -> None:
+    # A count can lie outside of its interval, so this is no error bar around it. A bound from below has one end.
+    ends = _ends(row)
+    axes.hlines(place, ends[0], ends[-1], color="black", linewidth=1.5)
+    axes.plot(ends, (place,) * len(ends), linestyle="", marker="|", markersize=8, color="black")
 
 
 def _draw_series(axes: Any, result: PrivateResult, counted: list[Row]) -> None:
     rows = sorted(counted, key=lambda row: row.element)
     # As texts all elements but days are names: no text of data is read as a number or a unit.
     places: Any = [row.element[0] for row in rows] if all(map(_is_day, rows)) else range(len(rows))
-    ends = [_ends(row) for row in rows]
     axes.plot(places, [row.noisy_count for row in rows], color=_COLOUR, marker="o", markersize=3)
-    axes.fill_between(places, [low for low, _ in ends], [high for _, high in ends], color=_COLOUR, alpha=0.25)
+    lower, upper = [_ends(row)[0] for row in rows], [_above(row) for row in rows]
+    axes.fill_between(places, lower, upper, color=_COLOUR, alpha=0.25)
     if isinstance(places, range):
         axes.set_xticks(places, [_label(row) for row in rows], rotation=90, parse_math=False)
     axes.set_ylabel(_counted(result), parse_math=False)
@@ -99,10 +100,16 @@ def _mark_bottom(line: Any, bottom: int) -> None:
     line(bottom, color=_BOTTOM_COLOUR, linestyle="--", label="bottom: nothing below may be shown")
 
 
-def _ends(row: Row) -> tuple[int, int]:
+def _ends(row: Row) -> tuple[int, ...]:
     if row.interval is None:
         raise InvalidQuestion("plot", "expected a result with counts")
-    return row.interval
+    return tuple(row.interval)
+
+
+def _above(row: Row) -> float:
+    """Return the upper end of a band: where nothing bounds a count from above, the count."""
+    lower, *upper = _ends(row)
+    return upper[0] if upper else max(row.noisy_count or 0, lower)
 
 
 def _label(row: Row) -> str:

@@ -50,8 +50,8 @@ def receipt(query_id: str = "", *, request_id: str = "", k: int = 1, at: int = M
     past.result.shown.element_count = k
     past.result.shown.query_id = query_id
     past.result.shown.interval_kind = dp_pb2.INTERVAL_KIND_PLAIN
-    past.elements.interval_lower.extend(range(k))
-    past.elements.interval_upper.extend(range(k))
+    past.elements.noise_lower.extend(range(k))
+    past.elements.noise_upper.extend(range(k))
     return Receipt(past, f"{query_id}:{k}", query_id)
 
 

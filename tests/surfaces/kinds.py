@@ -51,7 +51,7 @@ tables:
   clamped:
     member: member_id
     time: {{column: day, type: date, buckets: [week]}}
-    contributions: {{{_ONE_LOOK}, {_SUMS}}}
+    contributions: {{{_ONE_LOOK}, {_SUMS}, largest_cut: 1/16}}
     measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}, distinct: {{city: 2}}}}
     columns: {KNOWN}
     values: {_VALUES}
@@ -88,7 +88,8 @@ _JANUARY = "day >= '2024-01-01' AND day < '2024-01-29'"
 KINDS = {
     "plain": _kind(f"{_BY} plain GROUP BY country ORDER BY 2 DESC LIMIT 2", "intervals.plain"),
     "clipped": _kind(
-        "SELECT country, COUNT(*) FROM clipped GROUP BY country ORDER BY 2 DESC LIMIT 2", "counts.clipped"
+        "SELECT country, COUNT(*) FROM clipped GROUP BY country ORDER BY 2 DESC LIMIT 2",
+        *("counts.clipped", "intervals.at_least"),
     ),
     "empty": _kind(
         "SELECT member_id, COUNT(*) FROM unknown GROUP BY member_id ORDER BY 2 DESC LIMIT 2",
@@ -101,7 +102,7 @@ KINDS = {
     "ranked": _kind(
         f"SELECT country FROM plain GROUP BY country ORDER BY {_PEOPLE} DESC LIMIT 2", "intervals.none"
     ),
-    "bounded": _kind(f"{_BY} bounded GROUP BY country", "counts.bounded", "intervals.bounded"),
+    "bounded": _kind(f"{_BY} bounded GROUP BY country", "counts.bounded", "intervals.at_least"),
     "relative": _kind(f"{_BY} shifted GROUP BY country", "counts.relative"),
     "two looks": _kind(
         f"SELECT city AS town, {_PEOPLE} AS people FROM looks GROUP BY city", "counts.bounded"
@@ -111,7 +112,7 @@ KINDS = {
     ),
     "sums": _kind(
         f"SELECT country, {_PEOPLE}, SUM(amount), AVG(amount), AVG(price) FROM clamped GROUP BY country",
-        *("counts.bounded", "sums.of", "sums.clamped", "sums.averages"),
+        *("sums.of", "sums.clamped", "sums.averages", "intervals.noise"),
     ),
     "sums of rows": _kind(
         "SELECT country, COUNT(*), SUM(amount) AS paid, AVG(price) FROM clamped GROUP BY country", "sums.of"
@@ -144,7 +145,7 @@ KINDS = {
     "retention": _kind(
         f"SELECT DATE_TRUNC('week', MIN(day)) AS first, DATE_DIFF('week', MIN(day), day), {_PEOPLE} FROM clamped "
         f"WHERE {_JANUARY} GROUP BY 1, 2",
-        *("counts.bounded", "order.of_elements"),
+        *("intervals.plain", "order.of_elements"),
     ),
     "numbers of several": _kind(
         f"SELECT country, {_PEOPLE}, SUM(amount) / {_PEOPLE} FILTER (WHERE {_JANUARY}) AS each, "

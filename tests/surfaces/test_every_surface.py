@@ -7,11 +7,12 @@ clients, agents, the page, the command line, notebooks, frames and DB-API.
 from __future__ import annotations
 
 import asyncio
+import datetime
 import html
 import itertools
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -31,14 +32,15 @@ from gris_gateway.faces.page.asking import Form, seen_by
 from gris_gateway.faces.page.rendering import rendered
 from gris_gateway.messages import element_chunks, result_message
 from pinot_connector import dbapi
+from pinot_connector.coverage import AnyEnds, TwoSided, written
 from pinot_connector.dbapi import Connection, connect
 from pinot_connector.endpoints import Credentials, Endpoint
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import GrisError
 from pinot_connector.explanation_rows import explanation_rows
-from pinot_connector.formats import cost, written
+from pinot_connector.formats import cost
 from pinot_connector.gateway_client import AsyncGatewayClient, result_of
-from pinot_connector.parameters import IntervalKind
+from pinot_connector.parameters import IntervalKind, Parameters
 from pinot_connector.questions import sql_question
 from pinot_connector.release_store.receipts import with_elements, without_elements
 from pinot_connector.results import Explanation, PrivateResult, Row, Total
@@ -225,7 +227,7 @@ def lines_of(result: PrivateResult, surface: str) -> Iterator[list[str]]:
     for row in result.rows:
         element = [str(each) for each in row.element]
         values = [
-            [] if value is None else _cells(*written(value.value, value.interval, digits))
+            [] if value is None else _cells(value.value, value.interval, digits)
             for value, digits in zip(row.values, decimals, strict=True)
         ]
         if result.parameters.quantiles is not None and surface == "gris ask":
@@ -239,11 +241,11 @@ def lines_of(result: PrivateResult, surface: str) -> Iterator[list[str]]:
 
 
 def _counted(row: Row | Total) -> list[str]:
-    return [] if row.interval is None else _cells(row.noisy_count, *row.interval)
+    return [] if row.interval is None or row.noisy_count is None else _cells(row.noisy_count, row.interval)
 
 
-def _cells(number: object, lower: object, upper: object) -> list[str]:
-    return [str(number).translate(_PLAIN), f"{lower} to {upper}".translate(_PLAIN)]
+def _cells(number: float | Fraction | datetime.date, ends: AnyEnds, least: int = 2) -> list[str]:
+    return [each.translate(_PLAIN) for each in written(number, ends, least)]
 
 
 def missing(result: PrivateResult, seen: Seen, surface: str) -> list[list[str]]:
@@ -258,6 +260,16 @@ def require_written_numbers(seen: Seen) -> None:
     for surface in WRITTEN:
         assert missing(seen.result, seen, surface) == [], surface
         assert cost(seen.result.cost) in seen.texts[surface].replace(",", ""), surface
+        if not seen.result.rows:
+            continue
+        parameters = seen.result.parameters
+        counts = [] if seen.result.interval_kind is IntervalKind.NONE else [parameters.coverage]
+        heads = {each.head(seen.result.confidence) for each in (*counts, *parameters.coverages)}
+        assert all(head in seen.texts[surface] for head in heads), surface
+        # Nothing that can be cut is headed as what holds the number in the table.
+        assert (TwoSided().head(seen.result.confidence) in heads) is (
+            TwoSided() in (*counts, *parameters.coverages)
+        )
 
 
 def require_own_numbers(seen: Seen) -> None:
@@ -277,15 +289,16 @@ def _numbers(value: Any) -> Any:
 
 def require_agent_numbers(seen: Seen) -> None:
     """Assert that an agent gets every row with all its numbers."""
-    result, end = seen.result, ("cell" if seen.result.parameters.quantiles else "interval")
+    result = seen.result
 
     def of_value(value: dict[str, Any] | None) -> Any:
-        return value and [value["value"], value[end]["lower"], value[end]["upper"]]
+        return value and [value["value"], *value["interval"].values()]
 
     for got, row in zip(seen.agent["rows"], result.rows, strict=True):
         assert [str(each) for each in got["element"]] == [str(each) for each in row.element]
-        interval = got["interval"] and (got["interval"]["lower"], got["interval"]["upper"])
-        assert (got["count"], interval) == (row.noisy_count, row.interval)
+        assert (got["count"], got["interval"]) == (row.noisy_count, row.interval and row.interval._asdict())
+        for value, ends in zip(got["values"], row.values, strict=True):
+            assert (value and list(value["interval"])) == (ends and list(ends.interval._fields))
         assert list(map(of_value, got["values"])) == [each and _numbers(each) for each in row.values]
     assert (seen.agent["rank_errors"], seen.agent["release_id"]) == (
         list(map(float, result.rank_errors)),
@@ -297,29 +310,32 @@ def _program_value(number: Any) -> Any:
     return float(number) if isinstance(number, Fraction) else number
 
 
-def program_numbers(count: Any, interval: Any, values: Iterable[Any]) -> list[Any]:
+def program_numbers(row: Row, parameters: Parameters) -> list[Any]:
     """Return numbers as programs get them: a count with its ends, and each value with its own; NULL where none is."""
-    found = [] if count is None else [count, *(interval or ())]
-    for value in values:
-        found += [None] * 3 if value is None else map(_program_value, (value.value, *value.interval))
+    found: list[Any] = [] if row.noisy_count is None else [row.noisy_count, *(row.interval or ())]
+    for value, covers in zip(row.values, parameters.coverages if row.values else (), strict=True):
+        ends = [None] * len(covers.names) if value is None else value.interval
+        found += map(_program_value, (value and value.value, *ends))
     return found
 
 
 def names_of(result: PrivateResult) -> list[str]:
     """Return the names of these numbers: those of the question, with the ends of an interval or a cell behind them."""
-    titles = [result.count_alias or "count"] * (result.interval_kind is not IntervalKind.NONE)
-    titles += [each.title for each in result.parameters.values]
-    ends = ("_lower", "_upper") if result.parameters.quantiles is None else ("_cell_from", "_cell_to")
-    return [f"{title}{end}" for title in titles for end in ("", *ends)]
+    parameters = result.parameters
+    numbers = [(result.count_alias or "count", parameters.coverage.names)]
+    numbers *= result.interval_kind is not IntervalKind.NONE
+    numbers += [
+        (each.title, covers.names)
+        for each, covers in zip(parameters.values, parameters.coverages, strict=True)
+    ]
+    return [name for title, ends in numbers for name in (title, *(f"{title}_{end}" for end in ends))]
 
 
 def require_program_numbers(seen: Seen) -> None:
     """Assert that cursors and frames have the result's own numbers under the same names."""
     result = seen.result
     names = [*(column.title for column in result.columns), *names_of(result)]
-    rows = [
-        (*row.element, *program_numbers(row.noisy_count, row.interval, row.values)) for row in result.rows
-    ]
+    rows = [(*row.element, *program_numbers(row, result.parameters)) for row in result.rows]
     table, frame = result.to_arrow(), result.to_pandas()
     assert [column[0] for column in seen.columns] == table.column_names == list(frame.columns) == names
     assert [tuple(row.values()) for row in table.to_pylist()] == rows

@@ -1,7 +1,7 @@
 """Counts of bounded contributions, in one look or in two: of a known domain all of them, else those above a threshold.
 
-Gaussian noise, whose price does not depend on k. Intervals are of the bounded counts. Their lower ends, at alpha / 2,
-hold for the counts before bounding too.
+Gaussian noise, whose price does not depend on k. Intervals are of the bounded counts; `coverage` says what they are of
+those in the table.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from dp_service.parameters.numbers import THE_COUNT
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.sums import MAXIMUM_VALUES_SHOWN
 from dp_service.releases.histogram import TypedHistogram
+from dp_service.releases.kinds import coverage
+from dp_service.releases.kinds.coverage import of_number
 from dp_service.releases.kinds.cutting import fitting_list
 from dp_service.releases.kinds.gaussian_threshold import GaussianThreshold
 from dp_service.releases.kinds.kind import Fields, Kind, Priced
@@ -99,6 +101,7 @@ class Bounded(Kind[_Mechanism]):
                     "title": each.alias or each.name,
                     "quantum": view.quantum,
                     "may_be_missing": view.may_be_missing,
+                    **coverage.said(of_number(each.form, stated.columns, self.parameters)),
                 }
                 for each, view in zip(stated.asked, self.numbers, strict=True)
             ],
@@ -211,10 +214,8 @@ class Bounded(Kind[_Mechanism]):
     def meaning(self, columns: Sequence[str], confidence: float) -> Iterator[Statement]:
         """Yield what bounding means for counts and intervals."""
         yield from clipped(self.parameters)
-        if may_leave_out(self.parameters):
+        if self.stated.can_cut or self.stated.bounded_by is BoundedBy.ASSUMED:
             yield Statement("counts.bounded", self._bounded(), values=(str(self.stated.typical),))
-            if self.parameters.with_counts:
-                yield Statement("intervals.bounded", _OF_BOUNDED)
         if self.first_look is not None:
             yield only_named(self.first_look)
         elif self.look is not None and self.look.threshold is not None:
@@ -291,19 +292,6 @@ class Bounded(Kind[_Mechanism]):
         if self.first_look is not None:
             yield named(self.first_look)
             yield counted(self.first_look)
-
-
-def may_leave_out(parameters: ReleaseParameters) -> bool:
-    """Return whether bounding can leave out something of a member: not where the query bounds none of all elements."""
-    stated = contributions_of(parameters)
-    within = 0 if parameters.domain is None else len(parameters.domain)
-    return stated.bounded_by is not BoundedBy.IN_QUERY or stated.typical < within or not within
-
-
-_OF_BOUNDED = (
-    "Intervals are of the bounded counts; their lower ends, at half of the error, also hold for the counts before "
-    "bounding, their upper ends do not."
-)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,7 @@ from dp_service.mechanisms.parameters import Cost
 from dp_service.noise.source import KeyedNoise
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.releases.histogram import TypedHistogram, over_domain, within
+from dp_service.releases.kinds.coverage import AtLeast, Coverage, of_counts, of_number
 from dp_service.releases.kinds.parts import IncompleteParametersError, clipped, counts_of, covering
 from dp_service.releases.kinds.views import ExpectedAccuracy, ReleaseView
 from dp_service.releases.mechanism_output import MechanismOutput
@@ -163,6 +164,19 @@ class Kind(ABC, Generic[_Mechanism]):
 
     # What a question shows.
 
+    @property
+    def coverage(self) -> Coverage:
+        """What the ends beside counts say of those in the table."""
+        return of_counts(self.parameters)
+
+    @property
+    def coverages(self) -> list[Coverage]:
+        """What the ends beside each number say that the question shows, of the counts first."""
+        sums = self.parameters.sums
+        columns, asked = ((), ()) if sums is None else (sums.columns, sums.asked)
+        counts = [self.coverage] if self.parameters.with_counts else []
+        return [*counts, *(of_number(each.form, columns, self.parameters) for each in asked)]
+
     def require(self, drawn: MechanismOutput) -> None:
         """Check that this is a release of this kind.
 
@@ -293,7 +307,7 @@ class Kind(ABC, Generic[_Mechanism]):
 
     def of_intervals(self, view: ReleaseView, confidence: float) -> Iterator[Statement]:
         """Yield what the intervals of a list cover."""
-        yield covering(view.interval_kind, confidence)
+        yield covering(view.interval_kind, confidence, bounds=isinstance(self.coverage, AtLeast))
 
 
 AnyKind: TypeAlias = Kind[Any]

@@ -81,22 +81,26 @@ def _of_values(column: str, parameters: ReleaseParameters) -> Statement:
     return Statement("counts.distinct", text, column=column, values=(str(parameters.tau),))
 
 
-def covering(kind: IntervalKind, confidence: float) -> Statement:
-    """Return what intervals of counts cover, by the condition under which they hold."""
-    often = percent(Fraction(str(confidence)))
+def covering(kind: IntervalKind, confidence: float, *, bounds: bool) -> Statement:
+    """Return what intervals of counts cover, by the condition under which they hold; or what lower bounds do."""
+    missing = 1 - Fraction(str(confidence))
+    each, every, often = "Each interval covers", "The intervals of all counts cover", percent(1 - missing)
+    if bounds:
+        each, every = "Each lower bound is at most", "The lower bounds of all counts are at most"
+        often = percent(1 - missing / 2)
     match kind:
         case IntervalKind.NONE:
             text = "No counts were asked for, so there are no intervals."
         case IntervalKind.PLAIN:
-            text = f"Each interval covers the number before noise with {often}."
+            text = f"{each} the number before noise with {often}."
         case IntervalKind.GIVEN_SHOWN:
             text = (
-                f"Each interval covers the number before noise with {often}, given that its element is shown; counts "
+                f"{each} the number before noise with {often}, given that its element is shown; counts "
                 "that hardly sufficed for that say little, so their intervals may reach far down."
             )
         case IntervalKind.SIMULTANEOUS:
             text = (
-                f"The intervals of all counts cover the numbers before noise together with {often}, and so do those "
+                f"{every} the numbers before noise together with {often}, and so do those "
                 "of each column's values, also of what is not shown: the list was cut in another order than that of "
                 "its counts, or filtered by what was released."
             )

@@ -23,7 +23,7 @@ from dp_service.noise.source import KeyedNoise
 from dp_service.parameters.aggregates import QuantilesReleased, ShownQuantile
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.releases.histogram import HistogramError, TypedHistogram
-from dp_service.releases.kinds.bounded import may_leave_out
+from dp_service.releases.kinds.coverage import Coverage, NoiseAlone, TwoSided
 from dp_service.releases.kinds.grids import RULES, SCALES, column_said, ends_of, in_text
 from dp_service.releases.kinds.kind import Fields, Kind, Value
 from dp_service.releases.kinds.looks_said import BOUNDED_BY, bound_said
@@ -217,7 +217,7 @@ class Quantiles(Kind[RankedValues]):
             (low, high),
         )
         yield from self._meaning(each)
-        bounds = self.parameters.contributions is not None and may_leave_out(self.parameters)
+        bounds = self.parameters.contributions is not None and self.parameters.can_cut
         if bounds:
             yield from self._bounded()
         yield from self._ranks(confidence)
@@ -281,6 +281,16 @@ class Quantiles(Kind[RankedValues]):
     def _ranks_only(self, alpha: Fraction) -> tuple[ShownCells, ...]:
         """Return how far ranks may be off, which is the same whatever cells were chosen."""
         return self._shown_cells((np.zeros(0, dtype=np.int64),) * self.mechanism.size, alpha=alpha)
+
+    @property
+    def coverage(self) -> Coverage:
+        """What ranks say of those in the table."""
+        return NoiseAlone() if self.parameters.can_cut else TwoSided()
+
+    @property
+    def coverages(self) -> list[Coverage]:
+        """None: beside values stand cells."""
+        return []
 
     def of_intervals(self, view: ReleaseView, confidence: float) -> Iterator[Statement]:
         """Yield nothing: a cell is no interval."""

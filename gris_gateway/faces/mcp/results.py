@@ -13,12 +13,12 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
-from operator import attrgetter
+from operator import attrgetter, methodcaller
 from types import SimpleNamespace
 from typing import Annotated, Any, Literal, TypeVar
 
 from google.protobuf.json_format import MessageToDict
-from pydantic import AliasPath, BaseModel, BeforeValidator, Field, ValidationError, model_validator
+from pydantic import AliasPath, BaseModel, BeforeValidator, Field, ValidationError
 
 from gris_gateway.faces.mcp import descriptions
 from pinot_connector.budgets import Level, Mode, questions_left
@@ -28,7 +28,7 @@ from pinot_connector.json_values import to_json
 from pinot_connector.notebooks.cells import visible
 from pinot_connector.past_results import PastResult
 from pinot_connector.results import Explanation, PrivateResult, Row
-from pinot_connector.shown_values import ShownScalar, ShownValue
+from pinot_connector.shown_values import ShownScalar
 
 MOST_ROWS = 1000
 MOST_PAST_ROWS = 50
@@ -66,16 +66,8 @@ Whole = Annotated[int | str, BeforeValidator(to_json)]
 Instant = Annotated[str, BeforeValidator(datetime.datetime.isoformat)]
 
 
-class Interval(BaseModel):
-    """Both ends included; days as YYYY-MM-DD."""
-
-    lower: End
-    upper: End
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_ends(cls, ends: tuple[object, object]) -> dict[str, object]:
-        return dict(zip(("lower", "upper"), ends, strict=True))
+# By what they say of the number in the table.
+Ends = Annotated[dict[str, End], BeforeValidator(methodcaller("_asdict"))]
 
 
 class Price(BaseModel):
@@ -123,11 +115,10 @@ class Said(BaseModel):
 
 
 class Value(BaseModel):
-    """A sum or an average with its interval, or a quantile with its cell; `notes` say what these mean."""
+    """A sum, an average or a quantile with the ends beside it; `notes` say what these mean."""
 
     value: Annotated[float | str, BeforeValidator(_end)]
-    interval: Interval | None = Field(description="Of a sum or an average; null for a quantile.")
-    cell: Interval | None = Field(default=None, description="Of a quantile: what value is the middle of.")
+    interval: Ends = Field(description=descriptions.ENDS)
 
 
 class AnswerRow(BaseModel):
@@ -141,7 +132,7 @@ class AnswerRow(BaseModel):
         validation_alias="noisy_count",
         description="Noisy; null where no counts were asked for.",
     )
-    interval: Interval | None = Field(description="Of the count; notes say what it covers.")
+    interval: Ends | None = Field(description=f"Of the count. {descriptions.ENDS}")
     values: list[Value | None] = Field(
         description="In the order of value_names; null: an average that is not shown."
     )
@@ -259,8 +250,7 @@ def answer_of(
     explanation: PriceOfQuestion | None = None,
 ) -> Answer:
     """Return an answer with at most so many rows, or with the price that was asked for alone; `blocks` have names."""
-    of_cells = result.parameters.quantiles is not None
-    rows = list(_shown_rows(result.rows[:most_rows], of_cells=of_cells))
+    rows = list(_shown_rows(result.rows[:most_rows]))
     left_out = len(result.rows) - len(rows)
     notes = [view_of(Said, each) for each in result.statements if not each.is_method]
     if left_out:
@@ -348,15 +338,11 @@ def only_seen(value: Any) -> Any:
     return value
 
 
-def _shown_rows(rows: Iterable[Row], *, of_cells: bool) -> Iterator[AnswerRow]:
-    """Yield rows as long as their elements are not too long together; the values of quantiles are cells."""
+def _shown_rows(rows: Iterable[Row]) -> Iterator[AnswerRow]:
+    """Yield rows as long as their elements are not too long together."""
     characters = 0
     for row in rows:
         characters += sum(len(value) for value in row.element if isinstance(value, str))
         if characters > MOST_CHARACTERS:
             return
-        yield view_of(AnswerRow, row, values=list(map(_cell, row.values)) if of_cells else row.values)
-
-
-def _cell(value: ShownValue | None) -> Value | None:
-    return None if value is None else view_of(Value, value, interval=None, cell=value.interval)
+        yield view_of(AnswerRow, row)

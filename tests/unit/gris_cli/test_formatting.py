@@ -9,6 +9,7 @@ from gris_api.dp.v1 import dp_pb2
 
 from gris_cli.printing import print_result
 from pinot_connector import Cost, PrivateResult
+from pinot_connector.coverage import AtLeast
 from pinot_connector.engines.base import ColumnType, ExpectedColumn
 from pinot_connector.parameters import (
     Bounded,
@@ -40,6 +41,7 @@ def test_an_empty_list_has_the_column_of_its_counts(capsys: pytest.CaptureFixtur
             None,
             OneLook(3, Fraction(20)),
         ),
+        coverage=AtLeast(),
     )
     empty = PrivateResult(
         columns=(ExpectedColumn("shop", ColumnType.STRING),),

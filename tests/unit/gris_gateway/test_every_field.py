@@ -144,7 +144,7 @@ def shown_by(kind: str) -> tuple[dp_pb2.ShownElements, app_pb2.Result]:
     elements, end = dp_pb2.ShownElements(), app_pb2.Result()
     denominator = 2 if kind == "counts relative to a total" else 1
     unlisted = {"noisy_numerators", "noisy_denominator"} if denominator == 1 else {"noisy_counts"}
-    counted = {"aggregates", "noisy_counts", "interval_lower", "interval_upper"}
+    counted = {"aggregates", "noisy_counts", "noise_lower", "noise_upper"}
     filled(elements, frozenset(unlisted | (counted if kind == "quantiles" else {"quantiles"})))
     filled(end, chosen=CHOSEN[kind])
     end.shown.interval_kind = dp_pb2.INTERVAL_KIND_PLAIN

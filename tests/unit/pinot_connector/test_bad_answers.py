@@ -206,7 +206,7 @@ def _drawn(translation: dp_pb2.TranslateQueryResponse, values: list[int]) -> dp_
         confidence=DEFAULT_CONFIDENCE,
     )
     nines = [9] * len(values)
-    elements = dp_pb2.ShownElements(interval_lower=nines, interval_upper=nines)
+    elements = dp_pb2.ShownElements(noise_lower=nines, noise_upper=nines)
     kept = dp_pb2.Kept(bill=bill, element_count=len(values), elements=dp_pb2.KeptElements(noisy_counts=nines))
     (column,) = translation.columns
     message = kept.elements.columns.add(name=column.name)

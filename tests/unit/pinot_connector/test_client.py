@@ -123,7 +123,7 @@ async def asking(
 
 def widths(result: PrivateResult) -> set[int]:
     """Return how wide the intervals are."""
-    return {row.interval[1] - row.interval[0] for row in result.rows if row.interval}
+    return {row.interval[-1] - row.interval[0] for row in result.rows if row.interval}
 
 
 @pytest.mark.parametrize("order", [(LOW, HIGH), (HIGH, LOW)])

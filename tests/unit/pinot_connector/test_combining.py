@@ -12,7 +12,8 @@ import pytest
 from gris_api.dp.v1 import question_pb2
 
 from pinot_connector import PrivateClient
-from pinot_connector.combining import Coefficient, Part, combined, quotient
+from pinot_connector.combining import Coefficient, DiscreteLaplace, Gaussian, Part, combined, quotient
+from pinot_connector.coverage import AtLeast, Coverage, Least, Noise, NoiseAlone, TwoSided
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.errors import InvalidQuestion
 from tests.support.clients import own_client
@@ -44,6 +45,7 @@ BY_COUNTRY = "SELECT country, COUNT(DISTINCT member_id) FROM t GROUP BY country"
 TOP = "SELECT stock_code, COUNT(DISTINCT member_id) FROM t GROUP BY stock_code ORDER BY 2 DESC LIMIT 3"
 VARIANCE = 2
 ALPHA = Fraction(1, 10)
+NOTHING_CUT = TwoSided()
 
 
 @cache
@@ -56,14 +58,19 @@ def masses() -> dict[int, float]:
 def on_grid(numerator: int, name: str) -> Part:
     """Return a count in hundredths, with noise of a few of them."""
     value = Fraction(numerator, 100)
-    return Part((name,), value, (value - 1, value + 1), ALPHA, Fraction(VARIANCE), Fraction(1, 100))
+    return Part(value, (value - 1, value + 1), ALPHA, law(name, Fraction(1, 100)), TwoSided())
 
 
-def part(value: int, name: str, *, selected: bool = False) -> Part:
+def law(name: str, step: Fraction = Fraction(1)) -> Gaussian:
+    """Return the noise of a number that is one draw."""
+    return Gaussian({(name,): (step, Fraction(VARIANCE))})
+
+
+def part(value: int, name: str, *, selected: bool = False, covers: Coverage = NOTHING_CUT) -> Part:
     """Return a number of an answer; of a selected one the law is not known."""
     width = next(w for w in range(9) if sum(p for z, p in masses().items() if abs(z) > w) <= ALPHA)
     interval = Fraction(value - width), Fraction(value + width)
-    return Part((name,), Fraction(value), interval, ALPHA, None if selected else Fraction(VARIANCE))
+    return Part(Fraction(value), interval, ALPHA, None if selected else law(name), covers)
 
 
 @pytest.mark.parametrize("weights", [(1, 1), (1, -1), (Fraction(-3, 2), 2), (0.5, Fraction(1, 3))])
@@ -79,7 +86,7 @@ def test_a_combination_covers_as_often_as_it_says(
         found = combined(list(zip(parts, weights, strict=True)), 1)
         assert found.interval is not None
         confidence = found.confidence
-        covered += masses()[one] * masses()[other] * (found.interval[0] <= truth <= found.interval[1])
+        covered += masses()[one] * masses()[other] * (found.interval[0] <= truth <= found.interval[-1])
     assert confidence == pytest.approx(0.8 if selected else 0.9)
     assert covered >= confidence
 
@@ -93,7 +100,7 @@ def test_counts_on_a_grid_have_an_interval_in_its_steps(weights: tuple[Coefficie
         parts = (on_grid(4000 + one, "one"), on_grid(1500 + other, "other"))
         found = combined(list(zip(parts, weights, strict=True)), 1)
         assert found.interval is not None
-        covered += masses()[one] * masses()[other] * (found.interval[0] <= truth <= found.interval[1])
+        covered += masses()[one] * masses()[other] * (found.interval[0] <= truth <= found.interval[-1])
     assert 0.9 <= covered < 0.97
 
 
@@ -106,7 +113,7 @@ def test_a_quotient_covers_as_often_as_it_says(truth: tuple[int, int]) -> None:
         chance = masses()[one] * masses()[other]
         if found.interval is not None:
             answered += chance
-            covered += chance * (found.interval[0] <= Fraction(*truth) <= found.interval[1])
+            covered += chance * (found.interval[0] <= Fraction(*truth) <= found.interval[-1])
     assert answered > 0.99
     assert covered >= answered - float(ALPHA)
 
@@ -115,6 +122,44 @@ def test_the_same_noise_in_two_answers_cancels() -> None:
     """It is one draw of one release."""
     found = combined([(part(40, "one"), 1), (part(40, "one"), -1)], 1)
     assert found.interval == (Fraction(0), Fraction(0))
+
+
+@pytest.mark.parametrize(
+    ("coverages", "weights", "expected"),
+    [
+        ((AtLeast(), TwoSided()), (1, 2), AtLeast()),
+        ((AtLeast(Fraction(1, 16)), AtLeast(Fraction(1, 16))), (1, 1), AtLeast()),
+        ((AtLeast(), TwoSided()), (1, -1), NoiseAlone()),
+        ((NoiseAlone(), TwoSided()), (1, 1), NoiseAlone()),
+        ((AtLeast(), TwoSided()), (0, 1), TwoSided()),
+    ],
+)
+@pytest.mark.parametrize("selected", [False, True])
+def test_what_is_computed_of_cut_numbers_is_at_best_a_lower_bound(
+    coverages: tuple[Coverage, Coverage], weights: tuple[int, int], expected: Coverage, selected: bool
+) -> None:
+    """Of a sum; a difference or a quotient of them is of what counts."""
+    one, other = (
+        part(40, name, selected=selected, covers=covers)
+        for name, covers in zip(("one", "other"), coverages, strict=True)
+    )
+    found = combined([(one, weights[0]), (other, weights[1])], 1)
+    assert found.coverage == expected
+    assert isinstance(found.interval, Least) is isinstance(expected, AtLeast)
+    assert quotient(one, other, 1).coverage == NoiseAlone()
+    assert isinstance(quotient(one, other, 1).interval, Noise)
+
+
+@pytest.mark.parametrize("alpha", [Fraction(1, 20), Fraction(1, 40), Fraction(1, 3)])
+@pytest.mark.parametrize("scale", [Fraction(1, 5), Fraction(20, 3), Fraction(100)])
+def test_a_width_of_laplace_noise_is_the_least_that_is_rarely_exceeded(
+    alpha: Fraction, scale: Fraction
+) -> None:
+    """By its exact tails, at another alpha than that of the answer."""
+    width = int(DiscreteLaplace(scale).width(alpha))
+    beyond = [2 * math.exp(-(h + 1) / scale) / (1 + math.exp(-1 / scale)) for h in (width, width - 1)]
+    assert beyond[0] <= alpha
+    assert width == 0 or beyond[1] > alpha * Fraction(999, 1000)
 
 
 def test_a_divisor_that_may_be_0_leaves_no_value() -> None:
@@ -170,7 +215,7 @@ def test_answers_combine_their_own_elements_and_those_of_others(client: PrivateC
     ratio = answer.ratio("France", "Germany")
     assert ratio.interval is not None
     assert ratio.value == counts["France"] / counts["Germany"]
-    assert ratio.interval[0] < ratio.value < ratio.interval[1]
+    assert ratio.interval[0] < ratio.value < ratio.interval[-1]
 
 
 @pytest.mark.parametrize("table", ["t", "weighted"])
@@ -189,7 +234,7 @@ def test_what_is_combined_is_what_was_released_and_not_what_is_shown(
     assert (found.value.denominator > 1) is (table == "weighted")
     deviation = math.sqrt(len(answer.rows) * bounded.noise_variance)
     # Of a variance below 1 a width is that of a sub-Gaussian law: sqrt(2 ln(2 / 0.05)) deviations.
-    assert 1.96 * deviation <= float(found.interval[1] - found.value) <= 2.72 * deviation + 1
+    assert 1.96 * deviation <= float(found.interval[-1] - found.value) <= 2.72 * deviation + 1
 
 
 def test_a_list_over_an_unknown_domain_adds_up_the_errors_of_its_intervals(client: PrivateClient) -> None:

@@ -23,6 +23,7 @@ from dp_service.queries.policy import parse_policy
 from dp_service.values.cells import Grid
 from gris_cli.app import app
 from pinot_connector import PrivateClient, dbapi
+from pinot_connector.coverage import Cell
 from pinot_connector.dbapi.tables import described, kinds
 from pinot_connector.dbapi.types import Kind
 from pinot_connector.embedded import EmbeddedServices
@@ -122,6 +123,7 @@ def cell_at(result: PrivateResult, column: str, row: int, place: int) -> int:
     """Return which cell a value is the middle of, and check that its interval is the whole cell."""
     value = result.rows[row].values[place]
     assert isinstance(value, AggregateValue)
+    assert isinstance(value.interval, Cell)
     low, high = value.interval
     quantum = 1 if column == "whole" else Fraction(1, 2)
     cell = cell_of(grid_of(column), int(low / quantum))
@@ -176,12 +178,12 @@ def test_quantiles_of_days_are_days(services: EmbeddedServices, tmp_path: Path) 
         (listed,) = asking.catalog("days").tables[0].quantiles
     (value,) = result.rows[0].values
     assert value is not None
-    ends = (datetime.date(2011, 1, 8), datetime.date(2011, 1, 14))
+    ends = Cell(datetime.date(2011, 1, 8), datetime.date(2011, 1, 14))
     assert value == DayValue(datetime.date(2011, 1, 11), ends)
     assert (listed.scale, listed.lower, listed.upper) == (GridScale.DATES, first, datetime.date(2011, 1, 28))
     assert "among 4 public cells from 2011-01-01 to 2011-01-28, of equally many days each" in explained
     stated = json.loads(json.dumps(result.to_dict()))["rows"][0]["values"][0]
-    assert stated == {"value": "2011-01-11", "interval": ["2011-01-08", "2011-01-14"]}
+    assert stated == {"value": "2011-01-11", "interval": {"cell_from": "2011-01-08", "cell_to": "2011-01-14"}}
     assert result.to_arrow().to_pylist() == [
         {"half": value.value, "half_cell_from": ends[0], "half_cell_to": ends[1]}
     ]

@@ -31,7 +31,7 @@ async def test_an_unknown_unrestricted_domain_is_ranked_by_unk_gumb(client: Asyn
     for row in result.rows:
         assert row.interval is not None
         assert row.noisy_count is not None
-        assert row.interval[0] <= row.noisy_count <= row.interval[1]
+        assert row.interval[0] <= row.noisy_count <= row.interval[-1]
 
 
 async def test_an_unknown_restricted_domain_is_counted_by_unk_lap(client: AsyncPrivateClient) -> None:
@@ -86,7 +86,7 @@ async def test_a_total_is_one_row_of_no_columns(client: AsyncPrivateClient) -> N
     assert (result.mechanism, result.columns, row.element) == (Mechanism.KNOWN_LAP, (), ())
     assert row.noisy_count is not None
     assert row.interval is not None
-    assert row.interval[0] <= row.noisy_count <= row.interval[1]
+    assert row.interval[0] <= row.noisy_count <= row.interval[-1]
     assert (result.cost.information, result.cost.calls) == (1, 0)
     sql = "SELECT COUNT(DISTINCT member_id) AS n FROM feedback WHERE score = 1 ORDER BY n DESC LIMIT 9"
     again = await client.sql(sql)
@@ -101,7 +101,7 @@ async def test_a_total_of_nothing_is_shown_and_paid_like_any_other(client: Async
     assert row.noisy_count is not None
     assert row.interval is not None
     # As far below the count as the other end is above it, which is mostly below 0.
-    assert row.interval[0] == max(0, 2 * row.noisy_count - row.interval[1])
+    assert row.interval[0] == max(0, 2 * row.noisy_count - row.interval[-1])
     assert result.charged == result.cost == Cost(1, 0, result.cost.unit_id)
 
 

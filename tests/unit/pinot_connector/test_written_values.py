@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinot_connector.formats import decimals, written
+from pinot_connector.coverage import AtLeast, Cell, Interval, Least, LeastAndMost, Noise, written
+from pinot_connector.formats import decimals
 from pinot_connector.guarantees import Guarantee
 from pinot_connector.json_values import to_json
 
@@ -23,7 +24,8 @@ def test_what_is_written_holds_the_interval_and_the_value(
     """However large, small or narrow they are."""
     lower, upper = min(one, other), max(one, other)
     value = lower + part * (upper - lower)
-    number, below, above = (Fraction(each.replace(",", "")) for each in written(value, (lower, upper)))
+    shown, ends = written(value, Interval(lower, upper))
+    number, below, above = (Fraction(each.replace(",", "")) for each in (shown, *ends.split(" to ")))
     assert below <= lower <= upper <= above
     assert below <= number <= above
     # Not much wider than it is.
@@ -46,7 +48,32 @@ def test_numbers_have_the_decimals_that_show_their_interval(
     value: str, lower: str, upper: str, shown: tuple[str, str, str]
 ) -> None:
     """Two at least, of all three as many."""
-    assert written(Fraction(value), (Fraction(lower), Fraction(upper))) == shown
+    found = written(Fraction(value), Interval(Fraction(lower), Fraction(upper)))
+    assert found == (shown[0], f"{shown[1]} to {shown[2]}")
+
+
+@pytest.mark.parametrize(
+    ("ends", "expected"),
+    [
+        (Least(Fraction("77411.04")), "at least 77,411.04"),
+        (LeastAndMost(Fraction("77411.046"), Fraction("82624.001")), "at least 77,411.04, at most 82,624.01"),
+        (Noise(Fraction("77411.046"), Fraction("82624.001")), "77,411.04 to 82,624.01"),
+    ],
+)
+def test_bounds_are_rounded_outwards_and_say_what_they_are(
+    ends: Least[Fraction] | LeastAndMost[Fraction] | Noise[Fraction], expected: str
+) -> None:
+    """A lower one is rounded down, whatever stands beside it."""
+    assert written(Fraction("77504.5"), ends) == ("77,504.50", expected)
+
+
+def test_counts_have_whole_ends() -> None:
+    """A bound that the owner's largest cut allows for is rounded up."""
+    assert written(77504, AtLeast(Fraction(1, 16)).ends(77411, 77597)) == (
+        "77,504",
+        "at least 77,411, at most 82,771",
+    )
+    assert written(77504, AtLeast().ends(77411, 77597)) == ("77,504", "at least 77,411")
 
 
 @pytest.mark.parametrize(
@@ -60,8 +87,9 @@ def test_numbers_have_the_decimals_that_show_their_interval(
 def test_numbers_of_a_column_of_whole_numbers_have_no_decimals(value: str, shown: tuple[str, ...]) -> None:
     """Where the interval is wide: half a step of a sum says nothing there."""
     ends = (round(Fraction(value)) - 50, round(Fraction(value)) + 60)
-    assert written(Fraction(value), (Fraction(ends[0]), Fraction(ends[1])), 0) == shown
-    narrow = Fraction(value) - 1, Fraction(value) + 1
+    found = written(Fraction(value), Interval(Fraction(ends[0]), Fraction(ends[1])), 0)
+    assert found == (shown[0], f"{shown[1]} to {shown[2]}")
+    narrow = Interval(Fraction(value) - 1, Fraction(value) + 1)
     assert ("." in written(Fraction(value), narrow, 0)[0]) is (Fraction(value).denominator > 1)
 
 
@@ -73,7 +101,7 @@ def test_a_column_has_the_decimals_of_its_quantum() -> None:
 def test_days_are_written_as_days() -> None:
     """A quantile of days has a cell of days."""
     first, last = datetime.date(2024, 1, 1), datetime.date(2024, 1, 31)
-    assert written(first, (first, last)) == ("2024-01-01", "2024-01-01", "2024-01-31")
+    assert written(first, Cell(first, last)) == ("2024-01-01", "2024-01-01 to 2024-01-31")
 
 
 @pytest.mark.parametrize(

@@ -256,7 +256,7 @@ async def test_nobody_counts_where_there_are_no_rows(dp: Any) -> None:
     found: dp_pb2.Release = (await dp.AddNoiseUnary(request)).release
     assert len(found.elements.noisy_numerators) == 4
     assert found.shown.HasField("total")
-    assert found.shown.total.interval_lower == 0
+    assert found.shown.total.noise_lower == 0
 
 
 def test_counts_in_the_order_of_release_are_those_of_their_elements() -> None:

@@ -173,7 +173,7 @@ async def test_omitted_counts_are_not_sent_and_halve_the_price(dp: Any) -> None:
     plan = await translated(dp, question(omit_counts=True))
     release = (await released(dp, question(omit_counts=True), "article")).release
     assert plan.worst_case_cost.information == 3
-    assert [] == list(release.elements.noisy_counts) == list(release.elements.interval_lower)
+    assert [] == list(release.elements.noisy_counts) == list(release.elements.noise_lower)
     assert release.shown.interval_kind == dp_pb2.INTERVAL_KIND_NONE
 
 

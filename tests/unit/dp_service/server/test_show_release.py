@@ -105,7 +105,7 @@ async def test_a_whole_release_is_the_same_whatever_part_of_it_is_shown(dp: Any,
         found = await whole(dp, asked, by)
         assert full.kept == found.kept
         shows_counts = not asked.structured.omit_counts
-        assert len(found.elements.interval_lower) == (found.shown.element_count if shows_counts else 0)
+        assert len(found.elements.noise_lower) == (found.shown.element_count if shows_counts else 0)
 
 
 async def test_a_question_whose_version_the_policy_fixes_says_so() -> None:

@@ -25,6 +25,6 @@ async def test_a_price_below_nothing_is_not_authentic(dp: Any, part: str) -> Non
 
 def test_no_statement_says_that_an_interval_always_covers() -> None:
     """A confidence is strictly below 1, so no sentence rounds it to 100 %."""
-    said = covering(IntervalKind.PLAIN, 0.9999999)
+    said = covering(IntervalKind.PLAIN, 0.9999999, bounds=False)
     assert "100 %" not in said.text
     assert said.values == ("99.99999 %",)

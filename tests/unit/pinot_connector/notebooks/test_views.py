@@ -16,6 +16,7 @@ import pytest
 from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector import Cost, PrivateResult, Row
+from pinot_connector.coverage import Interval, TwoSided
 from pinot_connector.engines.base import ColumnType, ExpectedColumn
 from pinot_connector.errors import InvalidQuestion
 from pinot_connector.parameters import (
@@ -51,6 +52,7 @@ PARAMETERS = Parameters(
     domain_size=None,
     consistency=Consistency.KEYED,
     kind=Gumbel(d_bar=1000, count_noise=CountNoise.LAPLACE, noise_scale=Fraction(20, 3)),
+    coverage=TwoSided(),
 )
 
 
@@ -62,7 +64,9 @@ def result_of(
 ) -> PrivateResult:
     """Return a result with these elements of one column, ranked by counts that go down."""
     rows = [
-        Row((element,), 100 - place, (90 - place, 110 - place)) if counts else Row((element,), None, None)
+        Row((element,), 100 - place, Interval(90 - place, 110 - place))
+        if counts
+        else Row((element,), None, None)
         for place, element in enumerate(elements)
     ]
     return PrivateResult(

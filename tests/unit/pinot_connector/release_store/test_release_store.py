@@ -244,7 +244,7 @@ async def test_a_receipt_shows_what_was_shown(store: ReleaseStore) -> None:
     shown = await store.receipt(ANA, "x")
     assert shown is not None
     assert ["secret-element-0", "secret-element-1"] == list(shown.elements.columns[0].strings.values)
-    assert ([3, 2], [0, 1]) == (list(shown.elements.noisy_counts), list(shown.elements.interval_lower))
+    assert ([3, 2], [0, 1]) == (list(shown.elements.noisy_counts), list(shown.elements.noise_lower))
     alone = receipt(request_id="alone", k=1)
     await store.add_receipt(ANA, alone)
     assert alone.shown == await store.receipt(ANA, "alone")

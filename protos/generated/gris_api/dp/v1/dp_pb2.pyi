@@ -253,15 +253,35 @@ class OwnCount(_message.Message):
     noise_variance: str
     def __init__(self, share: _Optional[str] = ..., noise_variance: _Optional[str] = ...) -> None: ...
 
+class TwoSided(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class AtLeast(_message.Message):
+    __slots__ = ("largest_cut",)
+    LARGEST_CUT_FIELD_NUMBER: _ClassVar[int]
+    largest_cut: str
+    def __init__(self, largest_cut: _Optional[str] = ...) -> None: ...
+
+class NoiseAlone(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
 class ShownNumber(_message.Message):
-    __slots__ = ("title", "quantum", "may_be_missing")
+    __slots__ = ("title", "quantum", "may_be_missing", "two_sided", "at_least", "noise_alone")
     TITLE_FIELD_NUMBER: _ClassVar[int]
     QUANTUM_FIELD_NUMBER: _ClassVar[int]
     MAY_BE_MISSING_FIELD_NUMBER: _ClassVar[int]
+    TWO_SIDED_FIELD_NUMBER: _ClassVar[int]
+    AT_LEAST_FIELD_NUMBER: _ClassVar[int]
+    NOISE_ALONE_FIELD_NUMBER: _ClassVar[int]
     title: str
     quantum: str
     may_be_missing: bool
-    def __init__(self, title: _Optional[str] = ..., quantum: _Optional[str] = ..., may_be_missing: bool = ...) -> None: ...
+    two_sided: TwoSided
+    at_least: AtLeast
+    noise_alone: NoiseAlone
+    def __init__(self, title: _Optional[str] = ..., quantum: _Optional[str] = ..., may_be_missing: bool = ..., two_sided: _Optional[_Union[TwoSided, _Mapping]] = ..., at_least: _Optional[_Union[AtLeast, _Mapping]] = ..., noise_alone: _Optional[_Union[NoiseAlone, _Mapping]] = ...) -> None: ...
 
 class Sums(_message.Message):
     __slots__ = ("share", "columns", "aggregates", "ordered_by", "over_rows")
@@ -278,7 +298,7 @@ class Sums(_message.Message):
     def __init__(self, share: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[SummedColumn, _Mapping]]] = ..., aggregates: _Optional[_Iterable[_Union[ShownNumber, _Mapping]]] = ..., ordered_by: _Optional[int] = ..., over_rows: bool = ...) -> None: ...
 
 class MechanismParameters(_message.Message):
-    __slots__ = ("mechanism", "epsilon_per", "delta", "consistency", "tau", "clipped", "domain_size", "k", "in_element_order", "smallest_first", "having", "laplace", "gumbel", "bounded", "quantiles")
+    __slots__ = ("mechanism", "epsilon_per", "delta", "consistency", "tau", "clipped", "domain_size", "k", "in_element_order", "smallest_first", "having", "laplace", "gumbel", "bounded", "quantiles", "two_sided", "at_least", "noise_alone")
     MECHANISM_FIELD_NUMBER: _ClassVar[int]
     EPSILON_PER_FIELD_NUMBER: _ClassVar[int]
     DELTA_FIELD_NUMBER: _ClassVar[int]
@@ -294,6 +314,9 @@ class MechanismParameters(_message.Message):
     GUMBEL_FIELD_NUMBER: _ClassVar[int]
     BOUNDED_FIELD_NUMBER: _ClassVar[int]
     QUANTILES_FIELD_NUMBER: _ClassVar[int]
+    TWO_SIDED_FIELD_NUMBER: _ClassVar[int]
+    AT_LEAST_FIELD_NUMBER: _ClassVar[int]
+    NOISE_ALONE_FIELD_NUMBER: _ClassVar[int]
     mechanism: Mechanism
     epsilon_per: str
     delta: str
@@ -309,7 +332,10 @@ class MechanismParameters(_message.Message):
     gumbel: Gumbel
     bounded: Bounded
     quantiles: Quantiles
-    def __init__(self, mechanism: _Optional[_Union[Mechanism, str]] = ..., epsilon_per: _Optional[str] = ..., delta: _Optional[str] = ..., consistency: _Optional[_Union[Consistency, str]] = ..., tau: _Optional[int] = ..., clipped: bool = ..., domain_size: _Optional[int] = ..., k: _Optional[int] = ..., in_element_order: bool = ..., smallest_first: bool = ..., having: _Optional[str] = ..., laplace: _Optional[_Union[Laplace, _Mapping]] = ..., gumbel: _Optional[_Union[Gumbel, _Mapping]] = ..., bounded: _Optional[_Union[Bounded, _Mapping]] = ..., quantiles: _Optional[_Union[Quantiles, _Mapping]] = ...) -> None: ...
+    two_sided: TwoSided
+    at_least: AtLeast
+    noise_alone: NoiseAlone
+    def __init__(self, mechanism: _Optional[_Union[Mechanism, str]] = ..., epsilon_per: _Optional[str] = ..., delta: _Optional[str] = ..., consistency: _Optional[_Union[Consistency, str]] = ..., tau: _Optional[int] = ..., clipped: bool = ..., domain_size: _Optional[int] = ..., k: _Optional[int] = ..., in_element_order: bool = ..., smallest_first: bool = ..., having: _Optional[str] = ..., laplace: _Optional[_Union[Laplace, _Mapping]] = ..., gumbel: _Optional[_Union[Gumbel, _Mapping]] = ..., bounded: _Optional[_Union[Bounded, _Mapping]] = ..., quantiles: _Optional[_Union[Quantiles, _Mapping]] = ..., two_sided: _Optional[_Union[TwoSided, _Mapping]] = ..., at_least: _Optional[_Union[AtLeast, _Mapping]] = ..., noise_alone: _Optional[_Union[NoiseAlone, _Mapping]] = ...) -> None: ...
 
 class Laplace(_message.Message):
     __slots__ = ("delta_l0", "d_bar", "noise_scale")
@@ -704,24 +730,24 @@ class Statement(_message.Message):
     def __init__(self, code: _Optional[str] = ..., text: _Optional[str] = ..., column: _Optional[str] = ..., values: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ShownElements(_message.Message):
-    __slots__ = ("columns", "noisy_counts", "interval_lower", "interval_upper", "noisy_numerators", "noisy_denominator", "aggregates", "quantiles")
+    __slots__ = ("columns", "noisy_counts", "noise_lower", "noise_upper", "noisy_numerators", "noisy_denominator", "aggregates", "quantiles")
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
     NOISY_COUNTS_FIELD_NUMBER: _ClassVar[int]
-    INTERVAL_LOWER_FIELD_NUMBER: _ClassVar[int]
-    INTERVAL_UPPER_FIELD_NUMBER: _ClassVar[int]
+    NOISE_LOWER_FIELD_NUMBER: _ClassVar[int]
+    NOISE_UPPER_FIELD_NUMBER: _ClassVar[int]
     NOISY_NUMERATORS_FIELD_NUMBER: _ClassVar[int]
     NOISY_DENOMINATOR_FIELD_NUMBER: _ClassVar[int]
     AGGREGATES_FIELD_NUMBER: _ClassVar[int]
     QUANTILES_FIELD_NUMBER: _ClassVar[int]
     columns: _containers.RepeatedCompositeFieldContainer[_histogram_pb2.ElementColumn]
     noisy_counts: _containers.RepeatedScalarFieldContainer[int]
-    interval_lower: _containers.RepeatedScalarFieldContainer[int]
-    interval_upper: _containers.RepeatedScalarFieldContainer[int]
+    noise_lower: _containers.RepeatedScalarFieldContainer[int]
+    noise_upper: _containers.RepeatedScalarFieldContainer[int]
     noisy_numerators: _containers.RepeatedScalarFieldContainer[int]
     noisy_denominator: int
     aggregates: _containers.RepeatedCompositeFieldContainer[AggregateValues]
     quantiles: _containers.RepeatedCompositeFieldContainer[QuantileValues]
-    def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.ElementColumn, _Mapping]]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., interval_lower: _Optional[_Iterable[int]] = ..., interval_upper: _Optional[_Iterable[int]] = ..., noisy_numerators: _Optional[_Iterable[int]] = ..., noisy_denominator: _Optional[int] = ..., aggregates: _Optional[_Iterable[_Union[AggregateValues, _Mapping]]] = ..., quantiles: _Optional[_Iterable[_Union[QuantileValues, _Mapping]]] = ...) -> None: ...
+    def __init__(self, columns: _Optional[_Iterable[_Union[_histogram_pb2.ElementColumn, _Mapping]]] = ..., noisy_counts: _Optional[_Iterable[int]] = ..., noise_lower: _Optional[_Iterable[int]] = ..., noise_upper: _Optional[_Iterable[int]] = ..., noisy_numerators: _Optional[_Iterable[int]] = ..., noisy_denominator: _Optional[int] = ..., aggregates: _Optional[_Iterable[_Union[AggregateValues, _Mapping]]] = ..., quantiles: _Optional[_Iterable[_Union[QuantileValues, _Mapping]]] = ...) -> None: ...
 
 class Kept(_message.Message):
     __slots__ = ("bill", "key_id", "element_count", "ended_in_bottom", "bottom", "total", "elements")
@@ -786,14 +812,14 @@ class ExactNumbers(_message.Message):
     def __init__(self, values: _Optional[_Iterable[str]] = ..., lower: _Optional[_Iterable[str]] = ..., upper: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class NoisyTotal(_message.Message):
-    __slots__ = ("count", "interval_lower", "interval_upper")
+    __slots__ = ("count", "noise_lower", "noise_upper")
     COUNT_FIELD_NUMBER: _ClassVar[int]
-    INTERVAL_LOWER_FIELD_NUMBER: _ClassVar[int]
-    INTERVAL_UPPER_FIELD_NUMBER: _ClassVar[int]
+    NOISE_LOWER_FIELD_NUMBER: _ClassVar[int]
+    NOISE_UPPER_FIELD_NUMBER: _ClassVar[int]
     count: int
-    interval_lower: int
-    interval_upper: int
-    def __init__(self, count: _Optional[int] = ..., interval_lower: _Optional[int] = ..., interval_upper: _Optional[int] = ...) -> None: ...
+    noise_lower: int
+    noise_upper: int
+    def __init__(self, count: _Optional[int] = ..., noise_lower: _Optional[int] = ..., noise_upper: _Optional[int] = ...) -> None: ...
 
 class ShowReleaseRequest(_message.Message):
     __slots__ = ("header", "chunk", "end")
