@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 Element: TypeAlias = ShownScalar | tuple[ShownScalar, ...]
 Coefficient: TypeAlias = int | float | Fraction
+_Draw: TypeAlias = tuple[object, ...]
 _Ends: TypeAlias = tuple[Fraction, Fraction]
 
 _LARGEST = 10**9
@@ -67,13 +68,13 @@ class Combined:
 
 @dataclass(frozen=True)
 class Gaussian:
-    """The noise of a number: the weight and the variance of each discrete Gaussian draw in it, by the draw's name."""
+    """The noise of a number: discrete Gaussian draws, of each its name, its weight, and its variance."""
 
-    draws: Mapping[tuple[object, ...], tuple[Fraction, Fraction]]
+    draws: tuple[tuple[_Draw, Fraction, Fraction], ...]
 
     def width(self, alpha: Fraction) -> Fraction:
         """Returns how far it reaches to either side but for a probability of alpha."""
-        return _width(list(self.draws.values()), alpha)
+        return _width([(weight, variance) for _, weight, variance in self.draws], alpha)
 
 
 @dataclass(frozen=True)
@@ -152,10 +153,10 @@ def _law(
     match parameters.kind:
         case Bounded() if shift is not None:
             of_total = Fraction(shift.factor, shift.denominator)
-            total = (of_total, shift.total_variance)
-            return Gaussian({own: (step, shift.count_variance), (answer.release_id,): total})
+            total = ((answer.release_id,), of_total, shift.total_variance)
+            return Gaussian(((own, step, shift.count_variance), total))
         case Bounded(noise_variance=variance):
-            return Gaussian({own: (step, variance / step**2)})
+            return Gaussian(((own, step, variance / step**2),))
         case LaplaceCounts(noise_scale=scale) if scale is not None:
             return DiscreteLaplace(scale)
     return None
@@ -177,12 +178,12 @@ def combined(parts: Sequence[tuple[Part, Coefficient]], candidates: int) -> Comb
     value = sum((part.value * weight for part, weight in weighted), Fraction(0))
     alpha = max(part.alpha for part, _ in weighted) / _checked(candidates)
     covers = _of_sum(weighted)
-    noise: dict[tuple[object, ...], tuple[Fraction, Fraction]] = {}
+    noise: dict[_Draw, tuple[Fraction, Fraction]] = {}
     for part, weight in weighted:
         if not isinstance(part.law, Gaussian):
             some = [part for part, _ in weighted]
             return _in_box(some, candidates, lambda box: _sum(weighted, box), value, covers)
-        for draw, (of_draw, variance) in part.law.draws.items():
+        for draw, of_draw, variance in part.law.draws:
             before, _ = noise.get(draw, (Fraction(0), variance))
             noise[draw] = (before + weight * of_draw, variance)
     width = _width(list(noise.values()), alpha)

@@ -11,12 +11,12 @@ from dp_service.queries.errors import QuestionError
 
 MAX_ERROR = "max_error"
 """The field of a question, and the option in SQL."""
+ANYWAY = "anyway"
+"""What it says where a question is asked however noisy the answer is."""
 
 # More digits than a count has are none that anybody means.
 _WANTED = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,12})?) ?(%?)")
-_EXPECTED = (
-    "expected how far a count may be off on average: a number above 0 such as 16, or a part such as 10%"
-)
+_EXPECTED = "expected how far a count may be off on average: a number above 0 such as 16, or a part such as 10%; or anyway"
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,12 @@ class MaxError:
 
     @classmethod
     def of(cls, text: str) -> Self | None:
-        """Return what a text wants; None: it is empty, and wants nothing.
+        """Return what a text wants; None: it is empty or anyway, and wants nothing.
 
         Raises:
             QuestionError: It is no such number.
         """
-        if not text:
+        if text in ("", ANYWAY):
             return None
         found = _WANTED.fullmatch(text)
         number = Fraction(0) if found is None else Fraction(found[1])

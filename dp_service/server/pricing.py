@@ -10,6 +10,7 @@ from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import NAMES_TO_COME, Resolution, second_look
 from dp_service.releases.kinds import kind_of
 from dp_service.releases.saying import of_question
+from dp_service.releases.usefulness import verdict
 from dp_service.server import responses
 from dp_service.server.free_answers import free_estimate
 from dp_service.server.messages import cost_message, statement_message
@@ -29,7 +30,7 @@ def priced(asked: CachedQuestion) -> dp_pb2.EstimateCostResponse:
         parameters=parameters_message(resolution.parameters),
         statements=map(
             statement_message,
-            of_question(resolution, worst, expected, asked.allowed),
+            (*verdict(asked.typical_errors), *of_question(resolution, worst, expected, asked.allowed)),
         ),
         requested_k=resolution.requested_k or 0,
         accuracy=responses.accuracy_message(expected),

@@ -24,7 +24,10 @@ from dp_service.queries.render import render, required_features
 from dp_service.queries.resolution import Resolution
 from dp_service.queries.sql import parse_condition, parse_number, with_dimensions, with_places
 from dp_service.queries.structured import HistogramQuery
+from dp_service.queries.table_contributions import Sums
+from dp_service.releases.kinds import kind_of
 from dp_service.releases.resolving import resolve_question
+from dp_service.releases.usefulness import TypicalError, typical_errors
 from dp_service.server.errors import RequestError
 from dp_service.server.messages import FEATURES
 from dp_service.server.question_messages import structured_question
@@ -45,12 +48,14 @@ class CachedQuestion:
     """A question, its resolution, and the policy statement of the policy that resolved it.
 
     `allowed` are the units that it may cost by what it says of how exact it has to be; empty: it has no such price.
+    `sizes` is what the policy states of the table's size; None: nothing.
     """
 
     query: HistogramQuery
     resolution: Resolution
     policy_statement: str
     allowed: Sequence[int] = ()
+    sizes: Sums | None = None
     _rendered: dict[str, dp_pb2.EngineQuery] = field(default_factory=dict, compare=False, repr=False)
 
     def engine_queries(self, dialects: Iterable[str]) -> list[dp_pb2.EngineQuery]:
@@ -61,6 +66,11 @@ class CachedQuestion:
                 self._rendered[dialect] = engine_query(self.resolution, dialect)
             found.append(self._rendered[dialect])
         return found
+
+    @cached_property
+    def typical_errors(self) -> list[TypicalError]:
+        """How far noise moves each number of the answer."""
+        return typical_errors(kind_of(self.resolution.parameters), self.sizes)
 
     @cached_property
     def is_small(self) -> bool:
@@ -116,7 +126,8 @@ class QuestionCache:
 
         answered = with_places(question.sql, policy, resolved) if question.sql else resolved()
         allowed = () if table.contributions is None else table.contributions.allowed_units
-        found = CachedQuestion(query, answered, policy.statement, allowed)
+        sizes = None if table.contributions is None else table.contributions.sums
+        found = CachedQuestion(query, answered, policy.statement, allowed, sizes)
         self._keep(key, question, policy, found)
         return found
 

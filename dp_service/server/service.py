@@ -20,6 +20,7 @@ from dp_service.releases.looks import is_first_look, names_of, second_plan, seco
 from dp_service.releases.plan import PLAN_TTL_SECONDS, Plan, sign_plan
 from dp_service.releases.releasing import Released, from_the_draw_on, release
 from dp_service.releases.translation import FRESH_BYTES, IssueContext, plan_for
+from dp_service.releases.usefulness import require_useful
 from dp_service.server import responses
 from dp_service.server.admission import Admission
 from dp_service.server.catalog import catalog_page
@@ -184,6 +185,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
                 parameters=free.shown.parameters,
                 free=free,
             )
+        require_useful(asked.typical_errors, asked.query.max_error)
         issue_context = IssueContext(self._environment.now(), self._environment.entropy(FRESH_BYTES))
         plan = plan_for(
             resolution,

@@ -244,6 +244,11 @@ class Kind(ABC, Generic[_Mechanism]):
         """The scale of the Laplace noise, or the sigma of the Gaussian, in the counts; None: no counts are shown."""
         return self._count_scale() if self.parameters.with_counts else None
 
+    @property
+    def sum_deviations(self) -> Sequence[float]:
+        """The standard deviation of the noise in each sum, in the units of its column."""
+        return ()
+
     def _count_scale(self) -> Fraction:
         raise IncompleteParametersError
 

@@ -131,12 +131,16 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
         )
         if any(column.condition for column in self.sums.columns):
             yield OF_CONDITIONS
-        for place, column in enumerate(self.sums.columns):
-            deviation = sum_deviation(self.moments, place, column)
+        for column, deviation in zip(self.sums.columns, self.sum_deviations, strict=True):
             yield from added_in_words(
                 column, deviation, over_rows=self.parameters.sums_rows, tau=self.parameters.tau
             )
         yield from self.of_numbers(self.sums)
+
+    @property
+    def sum_deviations(self) -> list[float]:
+        """The standard deviation of the noise in each sum, in the units of its column."""
+        return [sum_deviation(self.moments, *each) for each in enumerate(self.sums.columns)]
 
     def released(self, drawn: MechanismOutput) -> ReleasedMoments:
         """Return what was released of counts and sums together."""

@@ -63,7 +63,7 @@ def on_grid(numerator: int, name: str) -> Part:
 
 def law(name: str, step: Fraction = Fraction(1)) -> Gaussian:
     """Return the noise of a number that is one draw."""
-    return Gaussian({(name,): (step, Fraction(VARIANCE))})
+    return Gaussian((((name,), step, Fraction(VARIANCE)),))
 
 
 def part(value: int, name: str, *, selected: bool = False, covers: Coverage = NOTHING_CUT) -> Part:
@@ -234,7 +234,7 @@ def test_what_is_combined_is_what_was_released_and_not_what_is_shown(
     assert (found.value.denominator > 1) is (table == "weighted")
     deviation = math.sqrt(len(answer.rows) * bounded.noise_variance)
     # Of a variance below 1 a width is that of a sub-Gaussian law: sqrt(2 ln(2 / 0.05)) deviations.
-    assert 1.96 * deviation <= float(found.interval[-1] - found.value) <= 2.72 * deviation + 1
+    assert 1.96 * deviation <= float(found.value - found.interval[0]) <= 2.72 * deviation + 1
 
 
 def test_a_list_over_an_unknown_domain_adds_up_the_errors_of_its_intervals(client: PrivateClient) -> None:

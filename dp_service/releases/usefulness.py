@@ -1,0 +1,113 @@
+"""Whether an answer can say anything: its noise beside the largest numbers that public sizes allow.
+
+Nothing here reads data. If it did, a refusal, which is free, would tell how large a number is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import sqrt
+
+from dp_service.parameters.aggregates import SummedValue
+from dp_service.parameters.numbers import THE_COUNT, Average, Plain
+from dp_service.queries.errors import QuestionError
+from dp_service.queries.max_error import ANYWAY, MAX_ERROR
+from dp_service.queries.table_contributions import Sums
+from dp_service.releases.kinds import AnyKind
+from dp_service.releases.statements import Statement
+from dp_service.terms import AggregateFunction, CountNoise
+
+
+@dataclass(frozen=True)
+class TypicalError:
+    """The standard deviation of a number's noise, and the largest value that public sizes allow; None: none are stated.
+
+    That of an average is of one over all members or rows that the policy allows for: over fewer it is larger.
+    """
+
+    number: str
+    error: float
+    most: float | None
+
+    @property
+    def is_too_large(self) -> bool:
+        """Whether it exceeds half of the largest value."""
+        return self.most is not None and 2 * self.error > self.most
+
+    def __str__(self) -> str:
+        of = "" if self.most is None else f" of at most {_short(self.most)}"
+        return f"{_short(self.error)} on {self.number}{of}"
+
+
+def typical_errors(kind: AnyKind, sizes: Sums | None) -> list[TypicalError]:
+    """Return how far noise moves each number of an answer.
+
+    Args:
+        kind: The kind of the answer.
+        sizes: What the policy states of the table's size; None: nothing.
+    """
+    return list(_errors(kind, None if sizes is None else _counted(kind, sizes)))
+
+
+def require_useful(errors: list[TypicalError], max_error: str) -> None:
+    """Refuse a question of whose numbers one is lost in noise, before anything is charged.
+
+    Raises:
+        QuestionError: One is, and the question does not say that it is asked anyway.
+    """
+    worst = next((each for each in errors if each.is_too_large), None)
+    if worst is not None and max_error != ANYWAY:
+        raise QuestionError(
+            MAX_ERROR,
+            f"too noisy to be of use: typical error {worst}. Ask for coarser groups or more units, or with "
+            f"{MAX_ERROR}={ANYWAY}",
+        )
+
+
+def verdict(errors: list[TypicalError]) -> Iterator[Statement]:
+    """Yield in one sentence what to expect of an answer."""
+    if not errors:
+        return
+    lost = [each for each in errors if each.is_too_large]
+    said = "; ".join(map(str, lost or errors))
+    text = f"Too noisy to be of use: typical error {said}." if lost else f"Typical error: {said}."
+    yield Statement("verdict", text, values=tuple(_short(each.error) for each in lost or errors))
+
+
+def _errors(kind: AnyKind, counted: int | None) -> Iterator[TypicalError]:
+    asked = kind.parameters
+    if (scale := kind.noise_scale) is not None:
+        # The variance of Laplace noise is twice its scale in square.
+        error = float(scale) * (sqrt(2) if asked.count_noise is CountNoise.LAPLACE else 1)
+        yield TypicalError("counts", error, counted)
+    if asked.sums is None:
+        return
+    for number in asked.sums.asked:
+        match number.form:
+            case Plain(place) if place != THE_COUNT:
+                column = asked.sums.columns[place]
+                most = None if counted is None else _largest(column) * counted
+                yield TypicalError(number.name, kind.sum_deviations[place], most)
+            case Average(place) if counted is not None:
+                column = asked.sums.columns[place]
+                yield TypicalError(number.name, kind.sum_deviations[place] / counted, _largest(column))
+
+
+def _largest(column: SummedValue) -> float:
+    """Return the largest value of a member or a row, whatever its sign."""
+    if column.function is not AggregateFunction.SUM:
+        return 1
+    return float(max(abs(column.low), abs(column.high)) * column.quantum)
+
+
+def _counted(kind: AnyKind, sizes: Sums) -> int:
+    """Return how many members, rows or values can count at most."""
+    bounded, tau = kind.parameters.contributions, kind.parameters.tau
+    if bounded is None or not bounded.of_events:
+        return sizes.max_members
+    return min(sizes.max_rows, tau * sizes.max_members)
+
+
+def _short(number: float) -> str:
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
