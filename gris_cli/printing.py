@@ -29,7 +29,7 @@ from pinot_connector.statements import METHOD, Statement
 
 MAX_ROWS = 40
 MAX_SQL = 20_000
-PRICE = "method.cost"
+VERDICT, PRICE = "verdict", "method.cost"
 
 
 def print_guarantee(guarantee: AccountGuarantee, *, as_json: bool) -> None:
@@ -115,13 +115,14 @@ def print_explanation(explanation: Explanation, *, as_json: bool) -> None:
     if as_json:
         print_json(explanation.to_dict())
         return
-    # Its price comes first.
-    for price in (each for each in explanation.statements if each.code == PRICE):
-        say("cost", price.text)
+    # Whether it is of use comes first, and then its price.
+    first = {each.code: each.text for each in explanation.statements if each.code in (VERDICT, PRICE)}
+    for label, code in (("verdict", VERDICT), ("cost", PRICE)):
+        say(label, first.get(code, ""))
     for share in explanation.shares:
         say("of budget", format_share(share))
     say("", format_questions_left(explanation))
-    _say_statements(each for each in explanation.statements if each.code != PRICE)
+    _say_statements(each for each in explanation.statements if each.code not in first)
     for query in explanation.queries:
         look = f", look {query.look}" if query.look else ""
         say(f"SQL, {query.dialect}{look}", shown_sql(query.sql))

@@ -9,12 +9,14 @@ from pinot_connector.results import Explanation
 
 
 def explanation_rows(explanation: Explanation) -> Iterator[tuple[str, str]]:
-    """Yields what is said and what it says: mechanism, worst-case cost, its shares of the budget, and sentences."""
+    """Yields what is said and what it says: verdict, mechanism, worst-case cost, shares of the budget, and sentences."""
     cost = explanation.worst_case_cost
+    yield from (("verdict", each.text) for each in explanation.statements if each.code == "verdict")
     yield "mechanism", explanation.parameters.mechanism.value
     yield "information units, at most", str(cost.information)
     yield "calls, at most", str(cost.calls)
     for share in explanation.shares:
         yield f"{share.unit} of {share.name}", formats.share(share)
-    for sentence in explanation.sentences:
-        yield "explanation", sentence
+    for each in explanation.statements:
+        if each.code != "verdict":
+            yield "explanation", each.text

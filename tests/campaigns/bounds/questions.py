@@ -42,7 +42,7 @@ tables:
   orders:
     member: member
     consistency: fresh
-    time: {{column: day, type: date, from: 2026-01-01, to: 2026-07-01, buckets: [week, month]}}
+    time: {{column: day, type: date, from: 2026-01-01, to: 2026-07-01, buckets: {{week: 4, month: 4}}}}
     contributions: {{bound: in_query, typical: 4, units: 20, names: {_NAMES}, {_SIZES}}}
     measures: {{distinct_members: true, events: {{tau: 4, tau_is: clipped}}}}
     columns:
@@ -66,7 +66,7 @@ tables:
   people:
     member: member
     consistency: fresh
-    contributions: {{bound: assumed, typical: 1, units: 20}}
+    contributions: {{bound: assumed, delta: 1, units: 20}}
     measures: {{distinct_members: true, events: {{tau: 1, tau_is: assumed}}}}
     columns:
       member: {{type: string}}
