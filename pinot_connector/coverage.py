@@ -13,6 +13,7 @@ from math import ceil, floor
 from typing import ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
 
 from pinot_connector import formats
+from pinot_connector.errors import IntegrityError
 
 End = TypeVar("End", int, Fraction, datetime.date)
 
@@ -84,6 +85,10 @@ class AtLeast:
     """
 
     largest_cut: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        if self.largest_cut is not None and not 0 < self.largest_cut < 1:
+            raise IntegrityError("dp_service sent a part that is none")
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from pinot_connector.results import Explanation
 
 
 def explanation_rows(explanation: Explanation) -> Iterator[tuple[str, str]]:
-    """Yields what is said and what it says: verdict, mechanism, worst-case cost, shares of the budget, and sentences."""
+    """Yields what is said and what it says: verdict, mechanism, worst-case cost, shares of budgets, and sentences."""
     cost = explanation.worst_case_cost
     yield from (("verdict", each.text) for each in explanation.statements if each.code == "verdict")
     yield "mechanism", explanation.parameters.mechanism.value

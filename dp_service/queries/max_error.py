@@ -16,9 +16,7 @@ ANYWAY = "anyway"
 
 # More digits than a count has are none that anybody means.
 _WANTED = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,12})?) ?(%?)")
-_EXPECTED = (
-    "expected how far a count may be off on average: a number above 0 such as 16, a part such as 10%, or anyway"
-)
+_EXPECTED = "expected how far a count may be off on average: a number above 0 such as 16, a part such as 10%, or anyway"
 
 
 @dataclass(frozen=True)

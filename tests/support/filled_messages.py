@@ -27,7 +27,10 @@ def filled(
             continue
         if field.message_type is not None:
             part = getattr(message, field.name)
-            filled(part.add() if field.is_repeated else part, without, chosen)
+            part = part.add() if field.is_repeated else part
+            # One without fields is set, too.
+            part.SetInParent()
+            filled(part, without, chosen)
             continue
         # The services' times are in microseconds.
         value = 1000 if field.name == "nanos" else _KINDS.get(field.type, 1)

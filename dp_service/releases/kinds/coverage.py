@@ -114,9 +114,10 @@ def in_words(found: Sequence[Coverage], confidence: float) -> Iterator[Statement
 
 
 def _of_sum(column: SummedValue, parameters: ReleaseParameters) -> Coverage:
-    if column.function is not AggregateFunction.SUM:
+    if column.function is AggregateFunction.MEMBERS:
         return of_counts(parameters)
-    # A value below another bound than 0 is raised to it, and nothing says by how much a sum is too large then.
+    # At most tau rows of a member count, whatever they are. A value below another bound than 0 is raised to it, and
+    # nothing says by how much a sum is too large then.
     return NoiseAlone() if column.low else AtLeast(parameters.largest_cut)
 
 

@@ -88,7 +88,7 @@ _PEOPLE = "COUNT(DISTINCT member)"
 _FIRST = "FILTER (WHERE channel = 'web')"
 QUESTIONS = {
     "members who ordered": Asked(f"SELECT {_PEOPLE} FROM orders"),
-    "orders": Asked("SELECT COUNT(*) FROM orders"),
+    "orders of each member": Asked(f"SELECT {_PEOPLE}, COUNT(*), 1.0 * COUNT(*) / {_PEOPLE} FROM orders"),
     "orders by country": Asked("SELECT country, COUNT(*) FROM orders GROUP BY country"),
     "members by country": Asked(f"SELECT country, {_PEOPLE} FROM orders GROUP BY country"),
     "members by channel": Asked(f"SELECT channel, {_PEOPLE} FROM orders GROUP BY channel"),

@@ -89,6 +89,9 @@ SHOWN_TO_CALLERS = {
     "gris.dp.v1.Value",
     "gris.dp.v1.ValueRange",
     "gris.dp.v1.ValueSet",
+    "gris.dp.v1.TwoSided",
+    "gris.dp.v1.AtLeast",
+    "gris.dp.v1.NoiseAlone",
 }
 
 _FOR_THE_GUARANTEE = "only in what DescribeGuarantee is made from"
