@@ -26,8 +26,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pinot_connector import formats
 from pinot_connector.coverage import AtLeast, Coverage, Ends, NoiseAlone, TwoSided
 from pinot_connector.errors import InvalidQuestion
-from pinot_connector.parameters import Bounded, IntervalKind
-from pinot_connector.parameters import Laplace as LaplaceCounts
+from pinot_connector.parameters import IntervalKind
 from pinot_connector.shown_values import ShownScalar, aggregate_values
 
 if TYPE_CHECKING:
@@ -149,17 +148,14 @@ def _law(
     adds_up = any(each.code == "counts.reached" for each in answer.statements)
     if adds_up or answer.interval_kind is not IntervalKind.PLAIN:
         return None
-    own, shift = (answer.release_id, element), parameters.shift
-    match parameters.kind:
-        case Bounded() if shift is not None:
-            of_total = Fraction(shift.factor, shift.denominator)
-            total = ((answer.release_id,), of_total, shift.total_variance)
-            return Gaussian(((own, step, shift.count_variance), total))
-        case Bounded(noise_variance=variance):
-            return Gaussian(((own, step, variance / step**2),))
-        case LaplaceCounts(noise_scale=scale) if scale is not None:
-            return DiscreteLaplace(scale)
-    return None
+    own, shift, bounded = (answer.release_id, element), parameters.shift, parameters.bounded
+    if shift is not None:
+        total = ((answer.release_id,), Fraction(shift.factor, shift.denominator), shift.total_variance)
+        return Gaussian(((own, step, shift.count_variance), total))
+    if bounded is not None:
+        return Gaussian(((own, step, bounded.noise_variance / step**2),))
+    scale = None if parameters.laplace is None else parameters.laplace.noise_scale
+    return None if scale is None else DiscreteLaplace(scale)
 
 
 def _place(answer: PrivateResult, element: Element) -> int:

@@ -221,6 +221,11 @@ class Parameters:
         return self.kind if isinstance(self.kind, Bounded) else None
 
     @property
+    def laplace(self) -> Laplace | None:
+        """Counts with Laplace noise; None: it is another kind of answer."""
+        return self.kind if isinstance(self.kind, Laplace) else None
+
+    @property
     def quantiles(self) -> Quantiles | None:
         """Of what quantiles are released; None: it is another kind of answer."""
         return self.kind if isinstance(self.kind, Quantiles) else None
