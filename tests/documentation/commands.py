@@ -35,5 +35,6 @@ def run(commands: str, folder: Path, environment: Mapping[str, str] | None = Non
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(shell.pid, signal.SIGKILL)
+            shell.wait()
     assert code == 0, errors.read_text()[-2000:]
     return printed.read_text()
