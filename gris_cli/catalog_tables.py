@@ -176,7 +176,7 @@ def _bounded(contributions: CatalogContributions) -> str:
     """Return in how many elements a member counts, of a question whose range decides how many periods there are."""
     most = contributions.delta
     reach = (
-        "in full with as many elements as are typical of the columns"
+        "in full in as many elements as are typical of a question's columns, and with less than 1 in each of more"
         if most is None
         else f"in at most {formats.counted(most, 'element')}"
     )

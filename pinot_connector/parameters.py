@@ -61,7 +61,7 @@ class Consistency(Enum):
 
 
 class BoundedBy(Enum):
-    """Why no member counts in more elements: the query sees to it, or a prepared copy, or the policy promises it."""
+    """What bounds how much a member counts: the query, a prepared copy, or a promise of the policy."""
 
     IN_QUERY = "in_query"
     PREPARED = "prepared"
@@ -70,10 +70,11 @@ class BoundedBy(Enum):
 
 @dataclass(frozen=True)
 class Contributions:
-    """How the contributions of members are bounded: a member counts in at most `typical` elements in each of `periods`.
+    """How contributions are bounded: a member of up to `typical` elements in each of `periods` counts in full.
 
-    Where `grid` is above 1, a member with more elements counts with less than 1 in each, and counts are multiples of
-    1 / `grid`, shown rounded to whole numbers. Of two looks, `typical` is that of the second, within its elements.
+    Where `grid` is above 1, a member with more elements counts with less than 1 in each, and in no more elements than
+    that where it is 1. Counts are multiples of 1 / `grid`, shown rounded to whole numbers. Of two
+    looks, `typical` is that of the second, within its elements.
     """
 
     bounded_by: BoundedBy

@@ -13,7 +13,7 @@ class NamesLook:
     """The first of two looks: it finds the elements that the second one counts.
 
     Attributes:
-        typical: In how many elements a member counts at most in this look, in each period.
+        typical: In how many elements a member counts in full in this look, in each period.
         units: u_1, how many of the release's information units this look takes; the second one takes the rest.
         most_names: M, how many elements are kept at most, by their noisy rank.
     """
@@ -32,8 +32,9 @@ class BoundedContributions:
     """What a release of bounded contributions has besides what every release has.
 
     Attributes:
-        bounded_by: Why no member counts in more elements.
-        typical: In how many elements a member counts at most, in each period.
+        bounded_by: What bounds how much a member counts.
+        typical: Delta: in how many elements a member counts in full, in each period; with more it counts with less than
+            1 in each, or in no more than these.
         periods: In how many periods of its own a question's data were bounded.
         of_events: Whether rows or values of a column are counted, and not members.
         units: How many information units the release costs.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dp_service.queries.columns import Column
 from dp_service.queries.elements import date_of
 from dp_service.queries.errors import Problem
-from dp_service.queries.policy import PolicyFile
+from dp_service.queries.policy import Policy, PolicyFile
 from dp_service.queries.policy_review import Review
 from dp_service.queries.resolution import mechanism_for
 from dp_service.queries.tables import Table
@@ -16,6 +16,7 @@ from dp_service.queries.times import TimeColumn
 from dp_service.queries.value_columns import QuantileColumn, ValueColumn
 from dp_service.terms import ValueType
 from dp_service.values.cells import Grid as PublicGrid
+from gris_cli.policy.worst_case import worst_cases
 
 if TYPE_CHECKING:
     from gris_cli.data.policy.data import DataReport
@@ -33,7 +34,7 @@ def policy_json(file: PolicyFile, found: Review) -> dict[str, Any]:
             "unit_id": policy.currency.unit_id,
         },
         "count_noise": policy.count_noise,
-        "tables": [_table_json(table) for table in policy.tables],
+        "tables": [_table_json(table, policy) for table in policy.tables],
         **_stated(
             audiences={
                 name: each.model_dump(mode="json", exclude_unset=True)
@@ -45,7 +46,7 @@ def policy_json(file: PolicyFile, found: Review) -> dict[str, Any]:
     }
 
 
-def _table_json(table: Table) -> dict[str, Any]:
+def _table_json(table: Table, policy: Policy) -> dict[str, Any]:
     return {
         "name": table.name,
         "member": table.member,
@@ -56,6 +57,7 @@ def _table_json(table: Table) -> dict[str, Any]:
         "time": table.time
         and _time_json(table.time) | _stated(buckets=list(table.buckets), parts=list(table.parts)),
         "consistency": table.consistency,
+        "worst_cases": [asdict(each) for each in worst_cases(table, policy)],
         **_stated(
             contributions=table.contributions
             and table.contributions.model_dump(mode="json", by_alias=True, exclude_none=True),

@@ -70,7 +70,7 @@ def print_report(file: PolicyFile, compared: Compared, *, as_json: bool) -> None
     say("currency", format_currency(currency.epsilon_per, currency.delta, currency.unit_id))
     say("count noise", policy.count_noise)
     for table in policy.tables:
-        print_table(table)
+        print_table(table, policy)
     show()
     for name, audience in file.schema.audiences.items():
         say("audience", f"{name}: {_offered(audience)}")

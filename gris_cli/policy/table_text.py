@@ -6,18 +6,19 @@ from dp_service.queries.columns import Column
 from dp_service.queries.elements import date_of
 from dp_service.queries.resolution import mechanism_for
 from dp_service.queries.table_contributions import Contributions, Names
-from dp_service.queries.tables import OfferedMeasure, Table, TauIs
+from dp_service.queries.tables import OfferedMeasure, Policy, Table, TauIs
 from dp_service.queries.times import CompleteBy, Refresh, TimeColumn
 from dp_service.queries.value_columns import QuantileColumn, ValueColumn, ValueNulls
 from dp_service.terms import BoundedBy, ValueType
 from dp_service.values.cells import Grid as PublicGrid
 from gris_cli.formatting import format_published
+from gris_cli.policy.worst_case import WorstCase, worst_cases
 from gris_cli.terminal import grid, say, show
 from pinot_connector import formats
 
 
-def print_table(table: Table) -> None:
-    """Print what may be asked of a table, and what it costs a member."""
+def print_table(table: Table, policy: Policy) -> None:
+    """Print what may be asked of a table, what it costs a member, and how large its noise can be."""
     show()
     say("table", f"{table.name}; its members are {table.member}")
     say("counts", "; ".join(map(_format_measure, table.measures.offered)))
@@ -29,8 +30,18 @@ def print_table(table: Table) -> None:
     parts = f"; by its {', '.join(table.parts)}" if table.parts else ""
     say("time", _format_time(table.time) + _format_buckets(table) + parts)
     say("asked again", _format_consistency(table))
+    for case in worst_cases(table, policy):
+        say("worst case", _format_worst(case))
     cells = [_cells(each, table) for each in table.usable_columns]
     show(grid(("column", "type", "group by", "filter"), cells))
+
+
+def _format_worst(case: WorstCase) -> str:
+    by = f" by {', '.join(case.columns)}" if case.columns else ""
+    return (
+        f"{case.measure.replace('_', ' ')}{by}: costs at most {case.information} information, and a count is off by "
+        f"{case.mean_error:.3g} on average"
+    )
 
 
 def _cells(column: Column, table: Table) -> tuple[str, ...]:
