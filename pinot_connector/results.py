@@ -78,10 +78,10 @@ class PrivateResult(ResultViews):
     """A release that has been paid for.
 
     `rows` are ranked. `count_alias` is what a question in SQL calls their counts, None where it gives no name. If
-    `ended_in_bottom`, nothing below may be shown, and `bottom` is the noisy threshold where the mechanism releases
-    one. `cost` is what the release costs, `charged` what it took from the budget this time: nothing if this account
-    had paid for it. `remaining` is what was left right afterwards; empty if the result was given from what is kept,
-    without asking the ledger. `data_version` is keyed and verifies no guess about the data.
+    `ended_in_bottom`, nothing below may be shown, and `bottom` is the noisy threshold, rounded down, where the
+    mechanism releases one. `cost` is what the release costs, `charged` what it took from the budget this time: nothing
+    if this account had paid for it. `remaining` is what was left right afterwards; empty if the result was given from
+    what is kept, without asking the ledger. `data_version` is keyed and verifies no guess about the data.
     `audience_rows` names the rows that the audience of who asked is restricted to; empty: to none. `requested_k` is the
     question's k where the policy shows at most `parameters.k` elements, which is less; None where it shows as many.
     `total` is how many members count in any element, where that is a part of the release. `rank_errors` are of

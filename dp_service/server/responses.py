@@ -124,6 +124,7 @@ class ReleaseMessages:
         self, view: ReleaseView, counts: Counts | None, bottom: int | None, bill: dp_pb2.Bill
     ) -> dp_pb2.Shown:
         if bottom is not None:
+            # Counts are shown rounded: one just above the threshold may be shown as the whole number below it.
             bottom //= kind_of(self.plan.parameters).denominator
         return dp_pb2.Shown(
             element_count=view.count,

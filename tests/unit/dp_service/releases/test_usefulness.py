@@ -1,0 +1,86 @@
+"""Questions whose noise leaves nothing are refused before they are charged, by public numbers alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from dp_service.queries.errors import QuestionError
+from dp_service.queries.policy import Policy, parse_policy
+from dp_service.queries.sql import parse_sql
+from dp_service.releases.kinds import kind_of
+from dp_service.releases.resolving import resolve_question
+from dp_service.releases.usefulness import TypicalError, require_useful, typical_errors, verdict
+
+COUNTS = "SELECT d, COUNT(DISTINCT m) FROM t GROUP BY d"
+NUMBERS = "SELECT d, COUNT(DISTINCT m), SUM(v), AVG(v) FROM t GROUP BY d"
+
+
+def policy(sizes: str) -> Policy:
+    """Return a policy whose table has at most so many members and rows; empty: nothing is said of that."""
+    sums = f", sums: {{{sizes}}}" if sizes else ""
+    values = "    values: {v: {type: int64, lower: 0, upper: 512}}\n" if sizes else ""
+    return parse_policy(
+        f"""
+epsilon_per: 0.15
+delta: 1e-11
+count_noise: gaussian
+tables:
+  t:
+    member: m
+    contributions: {{bound: in_query, typical: 2, units: 1{sums}}}
+    measures: {{distinct_members: true}}
+    columns:
+      m: {{type: string}}
+      d: {{type: string, group_by: true, domain: [x, y, z]}}
+{values}"""
+    )
+
+
+def errors_of(sql: str, sizes: str) -> list[TypicalError]:
+    """Return how far noise moves each number of a question."""
+    stated = policy(sizes)
+    resolution = resolve_question(parse_sql(sql, stated), stated, now=0)
+    contributions = stated.table("t").contributions
+    assert contributions is not None
+    return typical_errors(kind_of(resolution.parameters), contributions.sums)
+
+
+@pytest.mark.parametrize(
+    ("sql", "members", "lost"),
+    [
+        (COUNTS, 10, ["counts"]),
+        (COUNTS, 1000, []),
+        (NUMBERS, 30, ["counts", "sum_v", "average_v_per_member"]),
+        (NUMBERS, 100_000, []),
+    ],
+)
+def test_a_number_whose_noise_exceeds_half_of_the_largest_value_is_lost(
+    sql: str, members: int, lost: list[str]
+) -> None:
+    """Of the members that a table may have, and of the clamps of a value."""
+    found = errors_of(sql, f"max_members: {members}, max_rows: 10000000")
+    assert [each.number for each in found if each.is_too_large] == lost
+    (said,) = verdict(found)
+    assert said.text.startswith("Too noisy to be of use") is bool(lost)
+
+
+def test_it_is_refused_unless_the_caller_says_anyway() -> None:
+    """The error names the number, its error, and the largest value."""
+    found = [TypicalError("average_v_per_member", 390_781, 512)]
+    with pytest.raises(
+        QuestionError, match="typical error 390,781 on average_v_per_member of at most 512"
+    ) as refused:
+        require_useful(found, "")
+    assert refused.value.field == "max_error"
+    require_useful(found, "anyway")
+    stated = policy("max_members: 10, max_rows: 10")
+    asked = parse_sql(f"{COUNTS} OPTION(max_error=anyway)", stated)
+    plain = resolve_question(parse_sql(COUNTS, stated), stated, now=0)
+    assert resolve_question(asked, stated, now=0).parameters == plain.parameters
+
+
+def test_without_public_sizes_nothing_is_refused() -> None:
+    """Nothing of the data stands in for them."""
+    found = errors_of(COUNTS, "")
+    assert [(each.number, each.most) for each in found] == [("counts", None)]
+    require_useful(found, "")
