@@ -195,15 +195,13 @@ ON_ONE_STORE: dict[str, Any] = {
 class Player:
     """Turns steps into requests for the accounts of one root.
 
-    `rules` are the windows of the company and of its analysts; they change if `rewindows`, in the `zone` if there is
-    one.
+    `rules` are the windows of the company and of its analysts; they change if `rewindows`.
     """
 
     root: str
     clock: SteppedClock
     rules: tuple[WindowRule, WindowRule] = (ABOVE.window, OWN.window)
     rewindows: bool = False
-    zone: str = ""
     refunds: bool = False
     stored: dict[Account, Limit] = field(default_factory=dict)
     closed: set[Account] = field(default_factory=set)
@@ -246,7 +244,6 @@ class Player:
                 self.depths = ((1, 2), (1,), (2,))[step.pick % 3]
             case Act.REWINDOW:
                 rule = RULES[step.pick % len(RULES)]
-                rule = replace(rule, zone=self.zone or rule.zone)
                 rules = (rule, self.rules[1]) if step.who == 0 else (self.rules[0], rule)
                 self.rules = rules if self.rewindows else self.rules
             case _:
