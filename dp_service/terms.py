@@ -52,6 +52,9 @@ class BoundedBy(StrEnum):
 GRID = 100
 """Where members are weighted, counts are multiples of 1 / GRID."""
 
+FINE_STEPS = 1000
+"""So many steps between two ends are fine enough for a mean, and for what is rounded of each member."""
+
 
 class Bounding(StrEnum):
     """What a query does so that a member adds, in square, no more than Delta elements would.

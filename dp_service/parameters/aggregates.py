@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dp_service.parameters.numbers import ShownNumber
-from dp_service.terms import AggregateFunction, GridSpec, MemberValue, RankFunction
+from dp_service.terms import FINE_STEPS, AggregateFunction, GridSpec, MemberValue, RankFunction
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,11 @@ class SummedValue:
         """What statements call it."""
         of = self.name or self.function.value
         return f"{of} where condition {self.condition} holds" if self.condition else of
+
+    def grid(self, of_counts: int) -> int:
+        """Return what one step is in its sums: values of many steps need not be on the grid of counts."""
+        is_fine = self.function is AggregateFunction.SUM and self.high - self.low >= FINE_STEPS
+        return 1 if is_fine else of_counts
 
     def specified(self) -> list[tuple[str, object]]:
         """Return the names and values that enter the release specification, in their order."""

@@ -110,7 +110,7 @@ def bounded_contributions(
     of_counts = not query.values and query.quantiles is None and not values_of
     bounding, of_members = Bounding.NOTHING, any(each.is_of_member for each in query.dimensions)
     if in_query and (domain is None or bound < within):
-        bounding = Bounding.WEIGHTS if of_counts and not of_members else Bounding.FIRST
+        bounding = Bounding.FIRST if query.quantiles is not None or values_of else Bounding.WEIGHTS
     return BoundedContributions(
         bounded_by=stated.bounded_by,
         typical=min(bound, within if names is None else names.most_names),

@@ -89,7 +89,8 @@ def require_drawable(sums: SumsReleased, bounded: BoundedContributions, *, tau: 
     distance = bounded.typical * bounded.periods * (tau**2 * bounded.periods if bounded.of_events else 1)
     rho = rho_of_units(unit, units)
     for column in sums.columns:
-        most = max((column.high - column.low) ** 2 / column.share, 1 / (column.count_share or Fraction(1)))
+        width, grid = (column.high - column.low) * column.grid(bounded.grid), bounded.grid
+        most = max(width**2 / column.share, grid**2 / (column.count_share or Fraction(1)))
         if variance_for(most * distance, rho) > MAX_VARIANCE:
             raise QuestionError(
                 "aggregates",

@@ -94,6 +94,7 @@ def checked_histogram(
     row_limit: int,
     first_counts: Sequence[int] | None = None,
     clamps: Sequence[Clamp] = (),
+    scales: Sequence[int] = (),
     own_counts: Sequence[int] = (),
 ) -> TypedHistogram:
     """Check an engine's answer and return it as a histogram, sorted by element.
@@ -110,6 +111,7 @@ def checked_histogram(
         row_limit: The most rows that there may be.
         first_counts: Of how many members each row's element is the first; None: the query does not ask.
         clamps: The ends of a member's total, for each column that is summed.
+        scales: How many steps of a count one of each column's sums is; empty: 1.
         own_counts: The places of the columns that have a count of their own.
 
     Raises:
@@ -130,7 +132,8 @@ def checked_histogram(
         raise HistogramError("expected each element once")
     checked = _checked_counts(counts)
     total = None if first_counts is None else _checked_total(first_counts, counts)
-    checked_sums = _checked_sums(sums, checked, clamps, own_counts)
+    ends = list(zip(clamps, scales or [1] * len(clamps), strict=True))
+    checked_sums = _checked_sums(sums, checked, ends, own_counts)
     order = sorted(range(len(keys)), key=keys.__getitem__)
     in_order = tuple(column[order] for column in checked_sums)
     return TypedHistogram(types, [elements[i] for i in order], checked[order], total, in_order)
@@ -168,7 +171,7 @@ def _checked_counts(counts: Sequence[int]) -> NDArray[np.int64]:
 def _checked_sums(
     sums: Sequence[Sequence[int]],
     counts: NDArray[np.int64],
-    clamps: Sequence[Clamp],
+    clamps: Sequence[tuple[Clamp, int]],
     own_counts: Sequence[int],
 ) -> list[NDArray[np.int64]]:
     """Return the sums, each of as many members as its column counts, and behind them the own counts."""
@@ -179,7 +182,7 @@ def _checked_sums(
         for place, column in zip(own_counts, sums[len(clamps) :], strict=True)
     }
     summed = [
-        _checked_column(column, owned.get(place, counts), clamp)
+        _checked_column(column, owned.get(place, counts), *clamp)
         for place, (column, clamp) in enumerate(zip(sums, clamps, strict=False))
     ]
     return [*summed, *owned.values()]
@@ -194,7 +197,9 @@ def _checked_own(column: Sequence[int], counts: NDArray[np.int64]) -> NDArray[np
     return np.array(column, dtype=np.int64)
 
 
-def _checked_column(column: Sequence[int], counts: NDArray[np.int64], clamp: Clamp) -> NDArray[np.int64]:
+def _checked_column(
+    column: Sequence[int], counts: NDArray[np.int64], clamp: Clamp, scale: int
+) -> NDArray[np.int64]:
     """Return the sums of one column if n members can have them: 2 s - (low + high) each, s between the ends."""
     if len(column) != counts.size:
         raise HistogramError("expected as many sums in every column as there are counts")
@@ -202,8 +207,10 @@ def _checked_column(column: Sequence[int], counts: NDArray[np.int64], clamp: Cla
         raise HistogramError("expected sums that are whole numbers within +-2^53")
     array = np.array(column, dtype=np.int64)
     # Of at most 2^53 members and widths of at most 2^51: in floats, where a product does not overflow.
-    farthest = counts.astype(np.float64) * clamp.width
-    if np.any(np.abs(array) > farthest) or np.any((array - counts * (clamp.centre % 2)) % 2):
+    farthest = counts.astype(np.float64) * clamp.width / scale
+    # What is rounded can be even or odd.
+    is_whole = scale == 1
+    if np.any(np.abs(array) > farthest) or (is_whole and np.any((array - counts * (clamp.centre % 2)) % 2)):
         raise HistogramError("expected sums that so many members can have")
     return array
 

@@ -125,6 +125,7 @@ class StreamAssembler:
             row_limit=self.plan.row_limit,
             first_counts=self.first_counts if self.plan.parameters.counts_first_elements else None,
             clamps=self._kind.clamps,
+            scales=self._kind.scales,
             own_counts=self._kind.own_counts,
         )
 

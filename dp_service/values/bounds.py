@@ -17,14 +17,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
+from dp_service.terms import FINE_STEPS, GRID
 from dp_service.values.quantum import Quantum, Value, is_usable
 
 SUMS_IN_DOUBLES = 2**53
 """Integers below this are exact in an engine that sums in doubles."""
-
-
-# So many steps between two ends are fine enough for a mean.
-_FINE = 1000
 
 
 @dataclass(frozen=True)
@@ -72,9 +69,14 @@ class Clamp:
         return Clamp(self.low * self.parts, self.high * self.parts)
 
     @property
+    def is_fine(self) -> bool:
+        """Whether so many steps lie between its ends that one more or less of a member hardly changes a sum."""
+        return self.width >= FINE_STEPS
+
+    @property
     def parts(self) -> int:
         """Into how many of these a step is divided."""
-        return next(parts for parts in (1, 10, 100, 1000) if self.width * parts >= _FINE)
+        return next(parts for parts in (1, 10, 100, 1000) if self.width * parts >= FINE_STEPS)
 
     @property
     def count_share(self) -> Fraction:
@@ -159,8 +161,12 @@ def require_exact_sums(
     terms = members if rows_of_member is None else min(members * rows_of_member, rows)
     largest_total = rows * max(abs(bounds.rows.low), abs(bounds.rows.high))
     largest_sum = terms * (2 * max(abs(clamp.low), abs(clamp.high)) + abs(clamp.centre))
-    if max(largest_total, largest_sum) >= below:
+    if not clamp.is_fine:
+        largest_sum *= GRID
+    # What a weight multiplies is divided by the grid in doubles, and rounded towards 0: three bits are left for that.
+    weighted = 8 * GRID * clamp.width * (rows_of_member or 1)
+    if (largest := max(largest_total, largest_sum, weighted)) >= below:
         raise ValueError(
-            f"sums must stay below {below} on this engine, and could reach {max(largest_total, largest_sum)}: "
+            f"sums must stay below {below} on this engine, and could reach {largest}: "
             "take a coarser quantum, narrower bounds, or state smaller numbers of members and rows"
         )

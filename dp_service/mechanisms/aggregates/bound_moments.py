@@ -22,6 +22,11 @@ the n cost theta rho and the B theta_b rho: together rho-zCDP, and sqrt(2 rho)-G
 have a B and a share each. A column that may be NULL where others are not has its own n_j, one more coordinate with the
 distance and a share of n. All parameters are exact rationals, so rho is never exceeded.
 
+Where members are weighted (`dp_service.bounding.weights`), all numbers of a member have its one weight V, a number of
+hundredths: n is on the grid, with V c in place of c. A B of few steps, as of numbers of rows or members, is on the grid
+too, with V b of each b. Any other B stays in its steps, with V b / 100 rounded towards 0, which is within W V c / 100.
+So D is that of the grid on which a B is.
+
 Over an unknown domain a group is released if it reaches m and N > T, with T from sigma_n alone (`threshold`). The B of
 a hidden group is never shown. So whatever only one member brings is hidden with probability at least 1 - delta, and
 given that, the two laws are rho-zCDP and sqrt(2 rho)-GDP apart: delta-approximately both.
@@ -35,7 +40,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain
@@ -71,11 +76,13 @@ class SumShare:
         clamp: The ends of a member's total, or of a row where rows are counted, in steps of the quantum.
         share: theta_j, the column's share of the price for its B.
         count_share: The share for a count of its own; None: it shares n with the group.
+        grid: What one in its B is in steps of the clamp: 1, or that of the counts.
     """
 
     clamp: Clamp
     share: Fraction
     count_share: Fraction | None = None
+    grid: int = 1
 
     def shares(self) -> tuple[Fraction, ...]:
         """Return all shares."""
@@ -158,7 +165,8 @@ class BoundMoments:
     def sum_variance(self, column: int) -> Fraction:
         """Return the parameter sigma_b^2 of a column."""
         summed = self.columns[column]
-        return variance_for(summed.clamp.width**2 * self.bound.squared_distance, self.rho * summed.share)
+        distance = replace(self.bound, grid=summed.grid).squared_distance
+        return variance_for(summed.clamp.width**2 * distance, self.rho * summed.share)
 
     def own_count_variance(self, column: int) -> Fraction | None:
         """Return the parameter of the noise in a column's own count, None if it has none."""
@@ -224,7 +232,8 @@ class BoundMoments:
             ),
             self.count_variance,
             self.threshold,
-            0 if self.min_count is None else self.min_count,
+            0 if self.min_count is None else self.min_count * self.bound.grid,
+            self.bound.grid,
         )
 
     def _noisy_sums(
@@ -244,6 +253,8 @@ class BoundMoments:
         own = self.own_count_variance(place)
         return ReleasedColumn(
             self.columns[place].clamp,
+            self.bound.grid,
+            self.columns[place].grid,
             centred,
             counts,
             self.sum_variance(place),
@@ -255,7 +266,7 @@ class BoundMoments:
         threshold = self.threshold
         if self.min_count is None or threshold is None:
             return np.ones(counts.size, dtype=np.bool_)
-        return (noisy > threshold) & (counts >= self.min_count)
+        return (noisy > threshold) & (counts >= self.min_count * self.bound.grid)
 
     def _require_fitting(self, histogram: Histogram, sums: tuple[ColumnSums, ...]) -> None:
         if len(sums) != len(self.columns):

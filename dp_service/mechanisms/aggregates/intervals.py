@@ -38,6 +38,7 @@ import numpy as np
 
 from dp_service.mechanisms.aggregates.noise_pairs import (
     Bins,
+    NoisePair,
     bins_of,
     first_rare,
     largest_rarely_undercut,
@@ -57,7 +58,7 @@ _STEPS = 2**20
 
 
 class SumInterval(NamedTuple):
-    """Bounds of a sum in steps of the quantum, both inclusive."""
+    """Bounds of a count or a sum in steps of the quantum on the grid of the counts, both inclusive."""
 
     lower: int
     upper: int
@@ -266,11 +267,15 @@ def _sum_interval(
     within = confined(column.count_variance, count, to_reach, alpha, minimum)
     # Z_n, and with it centre Z_n, is largest for the largest a if centre > 0.
     ends = (within.least, within.largest) if centre > 0 else (within.largest, within.least)
-    laws = float(column.sum_variance), float(column.count_variance), centre
-    most = least_rarely_reached(*laws, ends[1], within.level) - 1
-    least = largest_rarely_undercut(*laws, ends[0], within.level) + 1
+    noise = NoisePair(float(column.sum_variance), float(column.count_variance), centre, column.scale)
+    most = least_rarely_reached(noise, ends[1], within.level) - 1
+    least = largest_rarely_undercut(noise, ends[0], within.level) + 1
     doubled = column.doubled_sum(row)
-    return within_signs(column, -((most - doubled) // 2), (doubled - least) // 2)
+    low, high = doubled - most, doubled - least
+    if column.scale > 1:
+        # Such a sum can lie in the middle of two steps.
+        return within_signs(column, low // 2, -(-high // 2))
+    return within_signs(column, -(-low // 2), high // 2)
 
 
 def within_signs(column: ReleasedColumn, lower: int, upper: int) -> SumInterval:
@@ -322,6 +327,8 @@ class _RatioTest:
 
     def __init__(self, column: ReleasedColumn, centred: int, count: int, laws: Sequence[Bins]) -> None:
         self._clamp = column.clamp
+        # In steps of B for one of N.
+        self._width = column.clamp.width / column.scale
         self._variance, self._count_variance = float(column.sum_variance), float(column.count_variance)
         self._centred, self._count = centred, count
         self._laws = laws
@@ -330,9 +337,7 @@ class _RatioTest:
     def interval(self, level: float) -> AverageInterval:
         """Return the averages that are not rejected, rounded outwards."""
         middle = self._step_of(self._centred / self._count)
-        deviation = math.sqrt(
-            self._variance + (self._clamp.width * middle / _STEPS) ** 2 * self._count_variance
-        )
+        deviation = math.sqrt(self._variance + (self._width * middle / _STEPS) ** 2 * self._count_variance)
         width = max(1, self._step_of(deviation / self._count))
         # The largest j that is too small, and the smallest that is too large; beyond all of them both are certain.
         step, within = 2 * width, (-_STEPS - 1, _STEPS + 1)
@@ -347,7 +352,7 @@ class _RatioTest:
 
     def _step_of(self, r: float) -> int:
         """Return the j of an r, or that of the nearest possible one."""
-        return round(min(max(r / self._clamp.width, -1.0), 1.0) * _STEPS)
+        return round(min(max(r / self._width, -1.0), 1.0) * _STEPS)
 
     def _rejected(self, j: int, *, upper: bool) -> float:
         if abs(j) > _STEPS:
@@ -366,7 +371,7 @@ class _RatioTest:
 
     def _chance_given(self, law: Bins, j: int, *, upper: bool) -> float:
         """Return the chance that Z_b is at least, or at most, B - r (N - Z_n), where Z_n < N."""
-        r = self._clamp.width * j / _STEPS
+        r = self._width * j / _STEPS
         possible = law.high < self._count
         # Of a bin the end that makes the event more likely.
         worse = law.low if (r > 0) == upper else law.high

@@ -1,4 +1,4 @@
-"""Tails of Z_b + k Z_n for independent discrete Gaussian Z_b and Z_n, also given that Z_n >= a.
+"""Tails of s Z_b + k Z_n for independent discrete Gaussian Z_b and Z_n, also given that Z_n >= a.
 
 This is the law of the error of sums and averages: B carries Z_b and N carries Z_n, and where a group is shown because
 of its N, Z_n was selected. It is added up over Z_n, with the tails of Z_b in closed form or from a table. Where there
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import NormalDist
 
@@ -128,28 +128,39 @@ def _joined(bins: Bins) -> Bins:
     return Bins(bins.low[starts], bins.high[ends], np.add.reduceat(bins.mass, starts))
 
 
-def pair_upper_tail(
-    sum_variance: float, count_variance: float, k: int, at_least: int | None, n: int
-) -> float:
-    """Return Pr[Z_b + k Z_n >= n] given Z_n >= at_least, in doubt a larger number."""
-    bins = bins_of(count_variance, at_least)
-    worse = bins.high if k > 0 else bins.low
-    return float(bins.mass @ upper_tails(sum_variance, n - k * worse))
+@dataclass(frozen=True)
+class NoisePair:
+    """s Z_b + k Z_n.
+
+    Attributes:
+        sum_variance: The parameter of Z_b.
+        count_variance: The parameter of Z_n.
+        k: A whole number.
+        scale: s, a positive whole number.
+    """
+
+    sum_variance: float
+    count_variance: float
+    k: int
+    scale: int = 1
+
+    def upper_tail(self, at_least: int | None, n: int) -> float:
+        """Return Pr[s Z_b + k Z_n >= n] given Z_n >= at_least, in doubt a larger number."""
+        bins = bins_of(self.count_variance, at_least)
+        worse = bins.high if self.k > 0 else bins.low
+        return float(bins.mass @ upper_tails(self.sum_variance, np.ceil((n - self.k * worse) / self.scale)))
 
 
 @lru_cache(maxsize=1024)
-def least_rarely_reached(
-    sum_variance: float, count_variance: float, k: int, at_least: int | None, level: float
-) -> int:
-    """Return the smallest n with Pr[Z_b + k Z_n >= n] <= level, given Z_n >= at_least."""
+def least_rarely_reached(noise: NoisePair, at_least: int | None, level: float) -> int:
+    """Return the smallest n with Pr[s Z_b + k Z_n >= n] <= level, given Z_n >= at_least."""
 
     def tail(n: int) -> float:
-        return pair_upper_tail(sum_variance, count_variance, k, at_least, n)
+        return noise.upper_tail(at_least, n)
 
-    centre = 0 if at_least is None else k * max(at_least, 0)
-    return first_rare(
-        tail, level, near=centre, step=math.ceil(math.sqrt(sum_variance + k**2 * count_variance))
-    )
+    centre = 0 if at_least is None else noise.k * max(at_least, 0)
+    variance = noise.scale**2 * noise.sum_variance + noise.k**2 * noise.count_variance
+    return first_rare(tail, level, near=centre, step=math.ceil(math.sqrt(variance)))
 
 
 def first_rare(
@@ -228,9 +239,7 @@ def _score(probability: float) -> float:
     return _NORMAL.inv_cdf(min(max(probability, 1e-300), 1 - 1e-12))
 
 
-def largest_rarely_undercut(
-    sum_variance: float, count_variance: float, k: int, at_least: int | None, level: float
-) -> int:
-    """Return the largest n with Pr[Z_b + k Z_n <= n] <= level, given Z_n >= at_least."""
+def largest_rarely_undercut(noise: NoisePair, at_least: int | None, level: float) -> int:
+    """Return the largest n with Pr[s Z_b + k Z_n <= n] <= level, given Z_n >= at_least."""
     # The law of Z_b is symmetric, so the noise with k and -k are each other's negatives.
-    return -least_rarely_reached(sum_variance, count_variance, -k, at_least, level)
+    return -least_rarely_reached(replace(noise, k=-noise.k), at_least, level)

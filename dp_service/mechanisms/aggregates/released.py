@@ -20,6 +20,8 @@ class ReleasedColumn:
 
     Attributes:
         clamp: The ends of what is summed.
+        grid: What one in the counts is: N is in steps of 1 / grid.
+        centred_grid: The same of B, by which the grid can be divided.
         centred: B, int64 of shape (j,).
         counts: N, int64 of shape (j,): that of the groups, or the column's own.
         sum_variance: The parameter of the noise in B.
@@ -28,19 +30,26 @@ class ReleasedColumn:
     """
 
     clamp: Clamp
+    grid: int
+    centred_grid: int
     centred: Integers
     counts: Integers
     sum_variance: Fraction
     count_variance: Fraction
     has_own_count: bool
 
+    @property
+    def scale(self) -> int:
+        """How many steps of N one of B is."""
+        return self.grid // self.centred_grid
+
     def doubled_sum(self, row: int) -> int:
-        """Return B + (low + high) N of one row: twice the SUM."""
-        return int(self.centred[row]) + self.clamp.centre * int(self.counts[row])
+        """Return B + (low + high) N of one row on the grid: twice the SUM."""
+        return self.scale * int(self.centred[row]) + self.clamp.centre * int(self.counts[row])
 
     def sum_of(self, row: int) -> Fraction:
-        """Return SUM = (B + (low + high) N) / 2 of one row; a multiple of 1/2."""
-        return Fraction(self.doubled_sum(row), 2)
+        """Return SUM = (B + (low + high) N) / 2 of one row; a multiple of 1/2 on the grid."""
+        return Fraction(self.doubled_sum(row), 2 * self.grid)
 
     def average_of(self, row: int) -> Fraction | None:
         """Return AVG = SUM / COUNT of one row, brought between low and high; None where N is not positive.
@@ -51,7 +60,9 @@ class ReleasedColumn:
         count = int(self.counts[row])
         if count <= 0:
             return None
-        return min(max(self.sum_of(row) / count, Fraction(self.clamp.low)), Fraction(self.clamp.high))
+        return min(
+            max(self.sum_of(row) * self.grid / count, Fraction(self.clamp.low)), Fraction(self.clamp.high)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +76,7 @@ class ReleasedMoments:
         count_variance: The parameter of the noise in `counts`.
         threshold: A group is shown exactly if its N exceeds this; None over a known domain.
         minimum: The smallest n that a shown group can have: m, or 0 over a known domain.
+        grid: All counts, the threshold and the minimum are in steps of 1 / grid.
     """
 
     groups: Integers
@@ -73,6 +85,7 @@ class ReleasedMoments:
     count_variance: Fraction
     threshold: int | None
     minimum: int
+    grid: int
 
     def rows_by_sum(self, column: int) -> list[int]:
         """Return the rows by descending SUM of a column, ties by the group."""

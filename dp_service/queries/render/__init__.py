@@ -5,10 +5,11 @@ Identifiers come from the policy, which allows only ASCII names; literals are qu
 
 from dp_service.queries.canonical_query import QueryDistinct
 from dp_service.queries.render.dialects import DIALECTS, Dialect, Feature, UnknownDialectError
-from dp_service.queries.render.member_bounds import counts_firsts, in_query_bound
+from dp_service.queries.render.member_bounds import counts_firsts
 from dp_service.queries.render.of_members import is_of_members
 from dp_service.queries.render.statement import statement
 from dp_service.queries.resolution import Resolution
+from dp_service.terms import Bounding
 
 __all__ = [
     "Feature",
@@ -49,12 +50,17 @@ def required_features(resolution: Resolution, dialect: str) -> tuple[Feature, ..
     query, relative = resolution.query, counts_firsts(resolution)
     is_distinct = isinstance(query.measure, QueryDistinct)
     is_nested = is_distinct or query.clip is not None or bool(query.used_values)
-    is_nested = is_nested or is_of_members(query) or relative or in_query_bound(resolution) is not None
+    is_nested = is_nested or is_of_members(query) or relative or _bounds_members(resolution)
     nested = engine.nested_feature if is_nested else None
     copy = Feature.BOUNDED_COPY if resolution.copy is not None and engine.tells_copies else None
     firsts = Feature.FIRST_COUNTS if relative else None
     stream = Feature.CLOSED_STREAM if resolution.stream is not None and engine.takes_in_streams else None
     return tuple(each for each in (nested, copy, firsts, stream) if each is not None)
+
+
+def _bounds_members(resolution: Resolution) -> bool:
+    bounded = resolution.parameters.contributions
+    return bounded is not None and bounded.bounding is not Bounding.NOTHING
 
 
 def _dialect(name: str) -> Dialect:

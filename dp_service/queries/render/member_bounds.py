@@ -4,45 +4,61 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dp_service.queries.member_functions import buckets_of_later
+from dp_service.parameters.contributions import BoundedContributions
 from dp_service.queries.resolution import Resolution
 from dp_service.terms import GRID, Bounding
 
 
 @dataclass(frozen=True)
-class InQueryBound:
-    """How a query bounds members before it counts.
+class Weights:
+    """A member counts in all of its elements, with one weight (`dp_service.bounding.weights`).
 
     Attributes:
-        typical: How many elements of a member count in full; with a salt, how many count at all: the first ones by the
-            salted hash of `dp_service.bounding.order`, those of all buckets in which it comes back as one.
-        tau: How many events of a member count in an element; 1 where distinct members are counted.
-        salt: The public salt; empty: members are weighted, and all of their elements count.
-        min_count: The least count of an element that is answered, on the grid if members are weighted; None over a
-            known domain.
+        typical: How many of its elements count in full.
+        tau: How many rows of a member count in an element; 1 where distinct members are counted.
+        min_count: The least count of an element that is answered, on the grid; None over a known domain.
     """
 
     typical: int
     tau: int
-    salt: bytes
     min_count: int | None
 
 
-def in_query_bound(resolution: Resolution) -> InQueryBound | None:
-    """Return how the query of a question bounds members; None: it need not."""
+@dataclass(frozen=True)
+class FirstElements:
+    """A member counts in its first elements by the salted hash of `dp_service.bounding.order`.
+
+    Attributes:
+        typical: In how many.
+        salt: The public salt.
+    """
+
+    typical: int
+    salt: bytes
+
+
+def weights_of(resolution: Resolution) -> Weights | None:
+    """Return how the query of a question weights members; None: it does not."""
     found = resolution.parameters.contributions
-    if found is None or found.bounding is Bounding.NOTHING:
+    if found is None or found.bounding is not Bounding.WEIGHTS:
         return None
-    is_first = resolution.names is None
-    delta = found.names.typical if found.names is not None and is_first else found.typical
     min_count = min_count_of(resolution)
-    tau = resolution.parameters.tau
-    if found.bounding is Bounding.WEIGHTS:
-        return InQueryBound(delta, tau, b"", None if min_count is None else min_count * GRID)
-    # Of these a member comes back in all buckets: they are ranked without them.
-    return InQueryBound(
-        delta // buckets_of_later(resolution.query), tau, bytes.fromhex(found.salt), min_count
-    )
+    on_grid = None if min_count is None else min_count * GRID
+    return Weights(_typical(found, resolution), resolution.parameters.tau, on_grid)
+
+
+def first_elements_of(resolution: Resolution) -> FirstElements | None:
+    """Return in which elements the query of a question counts a member; None: in all of them."""
+    found = resolution.parameters.contributions
+    if found is None or found.bounding is not Bounding.FIRST:
+        return None
+    return FirstElements(_typical(found, resolution), bytes.fromhex(found.salt))
+
+
+def _typical(found: BoundedContributions, resolution: Resolution) -> int:
+    """Return how many elements of a member count, of two looks in this one."""
+    is_first = resolution.names is None
+    return found.names.typical if found.names is not None and is_first else found.typical
 
 
 def counts_firsts(resolution: Resolution) -> bool:

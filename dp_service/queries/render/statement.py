@@ -7,9 +7,9 @@ If events are clipped, it groups the result of an inner query: how many events e
 inner query leaves out rows without a member.
 
 A statement that weights members has one more query in between, with what each member adds to each of its elements: its
-weight follows from the sum of the squares of all its cells (`dp_service.bounding.weights`). Where quantiles, sums or
-distinct values are asked for, the query in between ranks each member's elements by a salted hash instead, and only the
-first Delta of a member count.
+weight follows from the sum of the squares of all its cells (`dp_service.bounding.weights`), and all of its numbers have
+it. Where quantiles or distinct values are asked for, the query in between ranks each member's elements by a salted hash
+instead, and only the first Delta of a member count.
 
 Where counts are released relative to their total, the statement also says of how many members each element is the
 first. Every member that is counted has exactly one first element, so these numbers add up to the number of members, of
@@ -37,26 +37,35 @@ from dp_service.queries.canonical_query import (
     QueryDistinct,
 )
 from dp_service.queries.contributions import MAXIMUM_ROWS
-from dp_service.queries.member_functions import buckets_of_later
 from dp_service.queries.render.columns import column_expression
 from dp_service.queries.render.dialects import Dialect, identifier
 from dp_service.queries.render.distinct import VALUE_COLUMN, kept_values, united_values
 from dp_service.queries.render.expressions import grouping_keys
 from dp_service.queries.render.lookups import joined, looked_up_columns
 from dp_service.queries.render.member_bounds import (
-    InQueryBound,
+    FirstElements,
+    Weights,
     counts_firsts,
-    in_query_bound,
+    first_elements_of,
     min_count_of,
+    weights_of,
 )
 from dp_service.queries.render.of_members import has_window, is_of_members, key_of_members, rows_of_members
 from dp_service.queries.render.quantiles import STEP_COLUMN, chosen_rows, counts_of_cells, member_value
-from dp_service.queries.render.sums import at_most, measured, measures, row_steps, sums
+from dp_service.queries.render.sums import (
+    at_most,
+    measured,
+    measures,
+    numbers_of_member,
+    row_steps,
+    sums,
+    weighted_sums,
+)
 from dp_service.queries.render.where import where_condition
 from dp_service.queries.resolution import Resolution
 from dp_service.terms import GRID, MemberValue
 
-_CELL, _WEIGHTED = "gris_cell", "gris_weighted"
+_CELL, _WEIGHT, _WEIGHTED = "gris_cell", "gris_weight", "gris_weighted"
 
 
 def statement(resolution: Resolution, dialect: Dialect) -> str:
@@ -66,8 +75,8 @@ def statement(resolution: Resolution, dialect: Dialect) -> str:
         return quantile_statement(resolution, dialect)
     if isinstance(query.measure, QueryDistinct):
         return distinct_statement(resolution, dialect)
-    if (bound := in_query_bound(resolution)) is not None:
-        return bounded_statement(resolution, bound, dialect)
+    if (weights := weights_of(resolution)) is not None:
+        return weighted_statement(resolution, weights, dialect)
     if counts_firsts(resolution):
         return relative_statement(resolution, dialect)
     if query.values or query.clip is not None:
@@ -207,17 +216,17 @@ def most_of_a_member(resolution: Resolution, dialect: Dialect, *, rows: bool) ->
     return dialect.prefix + " ".join(clauses)
 
 
-def bounded_statement(resolution: Resolution, bound: InQueryBound, dialect: Dialect) -> str:
-    """Write the query for the counts of bounded contributions, all of them, in the order of `statement`.
+def weighted_statement(resolution: Resolution, bound: Weights, dialect: Dialect) -> str:
+    """Write the query for the counts of weighted members, and for the sums beside them, in the order of `statement`.
 
-    The question's own filters act before bounding, and a member is bounded within the elements that they leave.
+    The question's own filters act before, and a member is weighted within the elements that they leave.
     """
-    source, condition = (_ranked if bound.salt else _weighted)(resolution, bound, dialect)
-    weighted = dialect.total(identifier(_WEIGHTED, dialect))
-    count = _full_count(resolution, bound.tau, dialect) if bound.salt else weighted
-    found = f"({source}) AS {identifier('gris_ranked', dialect)}"
+    source, condition = _weighted(resolution, bound, dialect)
+    count = dialect.total(identifier(_WEIGHTED, dialect))
+    found = f"({source}) AS {identifier('gris_bounded', dialect)}"
     found = f"{found} WHERE {condition}" if condition else found
-    selected = [_named_count(count, dialect), *sums(resolution.query, dialect)]
+    weighted = weighted_sums(resolution.query, identifier(_WEIGHT, dialect), dialect)
+    selected = [_named_count(count, dialect), *weighted]
     return _of_elements(resolution, count, selected, found, dialect, min_count=bound.min_count)
 
 
@@ -254,7 +263,7 @@ def _of_elements(
     return dialect.window_prefix + dialect.nested_prefix + dialect.prefix + " ".join(clauses)
 
 
-def _weighted(resolution: Resolution, bound: InQueryBound, dialect: Dialect) -> tuple[str, str]:
+def _weighted(resolution: Resolution, bound: Weights, dialect: Dialect) -> tuple[str, str]:
     """Write what each member adds to each of its elements, on the grid, and which of that counts.
 
     FLOOR(SQRT(FLOOR(D / Q))) is exact in floats (`dp_service.bounding.weights`). What has a CASE is never 0 by it:
@@ -267,17 +276,23 @@ def _weighted(resolution: Resolution, bound: InQueryBound, dialect: Dialect) -> 
         cell = _clipped(bound.tau, dialect)
         squares = f"SUM(({cell}) * ({cell}))"
     full = bound.typical * bound.tau**2
+    numbers = list(numbers_of_member(resolution.query, dialect))
+    added = [f"{cell} AS {identifier(_CELL, dialect)}", *(f"{number} AS {name}" for number, name in numbers)]
     cells = " ".join(
         [
-            f"SELECT {', '.join(names)}, {cell} AS {identifier(_CELL, dialect)},",
+            f"SELECT {', '.join([*names, *added])},",
             f"{squares} OVER (PARTITION BY {member}) AS {square}",
             f"FROM ({_contributions(resolution, dialect)}) AS {identifier('gris_members', dialect)}",
         ]
     )
     root = f"CAST(FLOOR(SQRT(FLOOR(CAST({full * GRID**2} AS DOUBLE) / {square}))) AS BIGINT)"
     weight = f"CASE WHEN {square} > {full} THEN {root} ELSE {GRID} END"
-    selected = f"{', '.join(names)}, {identifier(_CELL, dialect)} * ({weight}) AS {weighted}"
-    source = " ".join(["SELECT", selected, f"FROM ({cells}) AS {identifier('gris_cells', dialect)}"])
+    selected = [*names, f"{identifier(_CELL, dialect)} * ({weight}) AS {weighted}"]
+    if numbers:
+        selected += [*(name for _, name in numbers), f"{weight} AS {identifier(_WEIGHT, dialect)}"]
+    source = " ".join(
+        [f"SELECT {', '.join(selected)}", f"FROM ({cells}) AS {identifier('gris_cells', dialect)}"]
+    )
     return source, "" if bound.min_count is None else f"{weighted} >= {least_kept(GRID)}"
 
 
@@ -322,20 +337,18 @@ def distinct_statement(resolution: Resolution, dialect: Dialect) -> str:
 
 def _bounded_source(resolution: Resolution, dialect: Dialect) -> tuple[str, str]:
     """Write what is measured of each member in each element, and which of these rows count; empty: all."""
-    bound = in_query_bound(resolution)
+    bound = first_elements_of(resolution)
     if bound is None:
         return _contributions(resolution, dialect), ""
     return _ranked(resolution, bound, dialect)
 
 
-def _ranked(resolution: Resolution, bound: InQueryBound, dialect: Dialect) -> tuple[str, str]:
+def _ranked(resolution: Resolution, bound: FirstElements, dialect: Dialect) -> tuple[str, str]:
     """Write what is measured of each member in each element with the element's rank, and which ranks count."""
     selected = [*_names(resolution.query, dialect), *_measured(resolution.query, dialect)]
     # Of several values in one element each has the element's rank, and no other element has it: the texts that follow
     # the hash tell elements apart.
-    # So it is with the buckets in which a member comes back: all of them count, or none.
-    several = isinstance(resolution.query.measure, QueryDistinct) or buckets_of_later(resolution.query) > 1
-    function = "DENSE_RANK" if several else "ROW_NUMBER"
+    function = "DENSE_RANK" if isinstance(resolution.query.measure, QueryDistinct) else "ROW_NUMBER"
     member = identifier("gris_member", dialect)
     texts = list(_canonical_texts(resolution, member, dialect))
     order = ", ".join([dialect.order_hash(bound.salt, texts), *texts[1:]])
@@ -358,8 +371,7 @@ def _canonical_texts(resolution: Resolution, member: str, dialect: Dialect) -> I
     """Write the member and then each value of the element as the texts that are hashed."""
     yield dialect.canonical_text(member, resolution.member_type)
     for dimension in resolution.query.dimensions:
-        if not dimension.counts_together:
-            yield dialect.canonical_text(identifier(dimension.name, dialect), dimension.type)
+        yield dialect.canonical_text(identifier(dimension.name, dialect), dimension.type)
 
 
 def _contributions(resolution: Resolution, dialect: Dialect) -> str:

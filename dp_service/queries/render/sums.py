@@ -42,7 +42,7 @@ from dp_service.queries.filters import INT64_MINIMUM
 from dp_service.queries.policy_values import own_count_name, sum_name, total_name, used_name
 from dp_service.queries.render.conditions import written_condition
 from dp_service.queries.render.dialects import Dialect, identifier, literal
-from dp_service.terms import ValueType
+from dp_service.terms import GRID, ValueType
 from dp_service.values.bounds import Clamp
 
 
@@ -90,6 +90,28 @@ def measures(query: CanonicalQuery, dialect: Dialect) -> list[str]:
 
 def sums(query: CanonicalQuery, dialect: Dialect) -> Iterator[str]:
     """Write the centred sum of each column, over the members that are counted beside it, and then own counts."""
+    for number, name in numbers_of_member(query, dialect):
+        yield f"{_over_members(number, query, dialect)} AS {name}"
+
+
+def weighted_sums(query: CanonicalQuery, weight: str, dialect: Dialect) -> Iterator[str]:
+    """Write the same where each member has a weight, of what a query calls as its sums.
+
+    Numbers of rows and members, and values of few steps, are on the grid. Values of many steps stay in them: rounded
+    towards 0, they are no more than their part.
+    """
+    over_rows = query.rows_summed is not None
+    values: list[Coordinate | None] = [*query.values, *(None for _ in query.own_counts)]
+    for value, (_, name) in zip(values, numbers_of_member(query, dialect), strict=True):
+        weighted = f"{name} * {weight}"
+        if isinstance(value, QueryValue) and (over_rows or value.bounds.totals.is_fine):
+            part = f"FLOOR(ABS(CAST({weighted} AS DOUBLE)) / {GRID})"
+            weighted = f"CAST(CASE WHEN {name} < 0 THEN -{part} ELSE {part} END AS BIGINT)"
+        yield f"{dialect.total(weighted)} AS {name}"
+
+
+def numbers_of_member(query: CanonicalQuery, dialect: Dialect) -> Iterator[tuple[str, str]]:
+    """Write what a member adds to each sum, and to each own count, with what a query calls it."""
     tau = query.rows_summed
     for place, value in enumerate(query.values):
         if tau is not None:
@@ -99,10 +121,10 @@ def sums(query: CanonicalQuery, dialect: Dialect) -> Iterator[str]:
             if value.has_own_count:
                 # A member without a usable row adds nothing, and not twice a total of 0 less low + high.
                 centred = f"({centred}) * ({at_most(1, used_name(place), dialect)})"
-        yield f"{_over_members(centred, query, dialect)} AS {identifier(sum_name(place), dialect)}"
+        yield centred, identifier(sum_name(place), dialect)
     for number, place in enumerate(query.own_counts):
         counted = at_most(1 if tau is None else tau, used_name(place), dialect)
-        yield f"{_over_members(counted, query, dialect)} AS {identifier(own_count_name(number), dialect)}"
+        yield counted, identifier(own_count_name(number), dialect)
 
 
 def at_most(most: int, name: str, dialect: Dialect) -> str:

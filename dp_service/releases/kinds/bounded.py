@@ -362,6 +362,11 @@ def look_intervals(
         found = gaussian_noise_interval(noisy, look.variance, alpha=alpha, minimum=minimum)
     else:
         found = selected_gaussian_interval(noisy, thresholds, look.variance, alpha=alpha, minimum=minimum)
+    return in_counts_outwards(found, grid)
+
+
+def in_counts_outwards(found: CountIntervals, grid: int) -> CountIntervals:
+    """Return intervals on the grid in counts, rounded outwards."""
     return CountIntervals(found.lower // grid, -(-found.upper // grid))
 
 

@@ -94,6 +94,14 @@ class Kind(ABC, Generic[_Mechanism]):
         return () if sums is None else tuple(Clamp(each.low, each.high) for each in sums.columns)
 
     @property
+    def scales(self) -> tuple[int, ...]:
+        """How many steps of a count one of each column's sums is."""
+        sums, bounded = self.parameters.sums, self.parameters.contributions
+        if sums is None or bounded is None:
+            return ()
+        return tuple(bounded.grid // each.grid(bounded.grid) for each in sums.columns)
+
+    @property
     def own_counts(self) -> tuple[int, ...]:
         """The places of the columns that have a count of their own."""
         return () if self.parameters.sums is None else self.parameters.sums.own_counts

@@ -25,7 +25,13 @@ from dp_service.parameters.aggregates import SummedValue, SumsReleased
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.releases.histogram import TypedHistogram
 from dp_service.releases.kinds.added import OF_CONDITIONS, added_in_words
-from dp_service.releases.kinds.bounded import Bounded, bound_of, contributions_of, looks_of
+from dp_service.releases.kinds.bounded import (
+    Bounded,
+    bound_of,
+    contributions_of,
+    in_counts_outwards,
+    looks_of,
+)
 from dp_service.releases.kinds.cutting import fitting_list
 from dp_service.releases.kinds.kind import Fields, Value
 from dp_service.releases.kinds.parts import IncompleteParametersError, counts_of, made, some_intervals
@@ -50,7 +56,12 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
             raise IncompleteParametersError
         bound = bound_of(stated, parameters.tau)
         columns = tuple(
-            SumShare(Clamp(column.low, column.high), column.share, column.count_share)
+            SumShare(
+                Clamp(column.low, column.high),
+                column.share,
+                column.count_share,
+                column.grid(stated.grid),
+            )
             for column in sums.columns
         )
         if stated.names is not None:
@@ -91,10 +102,10 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
             "lower": column.low * column.quantum,
             "upper": column.high * column.quantum,
             "share": column.share,
-            "noise_variance": self.moments.sum_variance(place),
+            "noise_variance": self.moments.sum_variance(place) / self.moments.columns[place].grid ** 2,
             "own_count": None
             if of_count is None
-            else {"share": column.count_share, "noise_variance": of_count},
+            else {"share": column.count_share, "noise_variance": of_count / self.stated.grid**2},
         }
 
     def draw(
@@ -171,7 +182,9 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
         alpha: Fraction,
     ) -> ReleaseView:
         """Return a list in the order of a sum or an average; a public threshold ends no list in bottom."""
-        intervals = some_intervals(count_intervals(release, shown, alpha=alpha))
+        intervals = in_counts_outwards(
+            some_intervals(count_intervals(release, shown, alpha=alpha)), release.grid
+        )
         if len(shown.rows) < release.groups.size:
             # Some elements of the release are left out: all intervals cover together.
             kind = IntervalKind.SIMULTANEOUS
@@ -207,7 +220,8 @@ def sum_deviation(moments: BoundMoments, place: int, column: SummedValue) -> flo
     """Return the standard deviation of a sum, half of B + (low + high) N, in the units of its column."""
     own = moments.own_count_variance(place)
     of_counts = (moments.count_variance if own is None else own) * (column.low + column.high) ** 2
-    return math.sqrt(moments.sum_variance(place) + of_counts) / 2 * float(column.quantum)
+    of_sum = moments.sum_variance(place) / moments.columns[place].grid ** 2
+    return math.sqrt(of_sum + of_counts / moments.bound.grid**2) / 2 * float(column.quantum)
 
 
 def sums_of(parameters: ReleaseParameters) -> SumsReleased:

@@ -93,7 +93,7 @@ class _OfSum:
     def answered(self, release: ReleasedMoments, shown: ShownRows, alpha: Fraction) -> AnsweredAggregate:
         column = release.columns[self.place]
         ends = sum_intervals(release, self.place, shown, alpha=alpha)
-        return sums_shown(map(column.doubled_sum, shown.rows), ends, self.quantum)
+        return sums_shown(map(column.doubled_sum, shown.rows), ends, self.quantum, grid=column.grid)
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ class _Parts:
     def values(self, place: int) -> Sequence[Fraction | None]:
         (column,) = self.numbers[place].parts
         if column == THE_COUNT:
-            return [Fraction(int(self.release.counts[row])) for row in self.shown.rows]
+            return [Fraction(int(self.release.counts[row]), self.release.grid) for row in self.shown.rows]
         released, quantum = self.release.columns[column], self.quanta[place]
         if isinstance(self.numbers[place], Plain):
             return [released.sum_of(row) * quantum for row in self.shown.rows]
@@ -218,7 +218,7 @@ class _Parts:
         return [None if each is None else each * quantum for each in averages]
 
     def ends(self, place: int, alpha: Fraction) -> Sequence[Ends | None]:
-        (column,), quantum = self.numbers[place].parts, self.quanta[place]
+        (column,), step = self.numbers[place].parts, self.quanta[place] / self.release.grid
         found: Sequence[SumInterval | AverageInterval | None]
         if column == THE_COUNT:
             found = count_intervals(self.release, self.shown, alpha=alpha)
@@ -226,18 +226,19 @@ class _Parts:
             # Those of sums are at half of what is given.
             found = sum_intervals(self.release, column, self.shown, alpha=2 * alpha)
         else:
-            found = average_intervals(self.release, column, self.shown, alpha=alpha)
-        return [None if each is None else Ends(each.lower * quantum, each.upper * quantum) for each in found]
+            found, step = average_intervals(self.release, column, self.shown, alpha=alpha), self.quanta[place]
+        return [None if each is None else Ends(each.lower * step, each.upper * step) for each in found]
 
     def noise(self, place: int) -> Noise | None:
         (column,) = self.numbers[place].parts
         if isinstance(self.numbers[place], Average):
             return None
         if column == THE_COUNT:
-            return {THE_COUNT: Fraction(1)}
+            return {THE_COUNT: Fraction(1, self.release.grid)}
         released, half = self.release.columns[column], self.quanta[place] / 2
         of_count = _own(column) if released.has_own_count else THE_COUNT
-        return {column: half, of_count: half * released.clamp.centre}
+        of_sum = half / released.centred_grid
+        return {column: of_sum, of_count: half * released.clamp.centre / released.grid}
 
 
 def _own(column: int) -> int:
@@ -248,10 +249,20 @@ def _value(answer: Answer | None) -> Fraction | None:
     return None if answer is None else answer.value
 
 
-def sums_shown(doubled: Iterable[int], ends: Sequence[SumInterval], quantum: Fraction) -> ShownSums:
-    """Return sums and their intervals, of which `doubled` is twice the sums in steps of the quantum."""
-    lower, upper = (tuple(2 * each[end] for each in ends) for end in (0, 1))
-    return ShownSums(tuple(doubled), lower, upper, quantum)
+def sums_shown(
+    doubled: Iterable[int], ends: Sequence[SumInterval], quantum: Fraction, *, grid: int
+) -> ShownSums:
+    """Return sums and their intervals, rounded to half a quantum and outwards; both are in steps of the grid.
+
+    `doubled` is twice the sums.
+    """
+    lower, upper = zip(*ends, strict=True) if ends else ((), ())
+    return ShownSums(
+        tuple((2 * each + grid) // (2 * grid) for each in doubled),
+        tuple(2 * each // grid for each in lower),
+        tuple(-(-2 * each // grid) for each in upper),
+        quantum,
+    )
 
 
 def _in_units(value: Fraction | None, interval: AverageInterval | None, quantum: Fraction) -> Answer | None:

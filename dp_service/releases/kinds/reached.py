@@ -23,7 +23,7 @@ from dp_service.mechanisms.intervals import CountIntervals
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import KeyedNoise
 from dp_service.releases.histogram import TypedHistogram
-from dp_service.releases.kinds.bounded import BoundedCounts
+from dp_service.releases.kinds.bounded import BoundedCounts, in_counts_outwards
 from dp_service.releases.kinds.kind import Fields, Kind
 from dp_service.releases.kinds.laplace import Laplace
 from dp_service.releases.kinds.parts import MOSTLY, IncompleteParametersError, counts_of
@@ -54,6 +54,11 @@ class Reached(Kind[Any]):
     def said(self) -> Fields:
         """What a message says of it: how the deepest steps are counted."""
         return self.deepest.said
+
+    @property
+    def denominator(self) -> int:
+        """What divides the counts of the deepest steps."""
+        return self.deepest.denominator
 
     def draw(
         self, rows: TypedHistogram, known: tuple[Element, ...] | None, noise: KeyedNoise
@@ -102,17 +107,17 @@ class Reached(Kind[Any]):
         some = drawn.of_rows(rows)
         widths, noisy = self._widths(some.selection.indices, alpha), counts_of(some)
         found = CountIntervals(np.maximum(noisy - widths, 0), np.maximum(noisy + widths, 0))
-        return ReleaseView(len(rows), found, kind)
+        return ReleaseView(len(rows), in_counts_outwards(found, self.denominator), kind)
 
     def _widths(self, elements: NDArray[np.int64], alpha: Fraction) -> NDArray[np.int64]:
         draws = [len(places) for places in self._places()]
         return np.array([self._width(draws[place], alpha) for place in elements.tolist()], dtype=np.int64)
 
     def _width(self, draws: int, alpha: Fraction) -> int:
-        """Return how far the sum of so many noisy counts may be off."""
+        """Return how far the sum of so many noisy counts may be off, in their steps."""
         if isinstance(self.deepest, Laplace):
             return added_laplace_width(self.deepest.mechanism.count_inverse_scale, draws, alpha)
-        return added_gaussian_width(self.deepest.count_variance, draws, alpha)
+        return added_gaussian_width(self.deepest.count_noise, draws, alpha)
 
     @property
     def gloss(self) -> str:
@@ -145,4 +150,5 @@ class Reached(Kind[Any]):
             return of_one
         # The mean of |Z_1 + .. + Z_m| is at most sqrt(m) standard deviations, and near sqrt(m) times that of one.
         mean = round(math.sqrt(self._steps) * (of_one.mean_error or 0.0), 3)
-        return replace(of_one, half_width=self._width(self._steps, 1 - MOSTLY), mean_error=mean)
+        width = -(-self._width(self._steps, 1 - MOSTLY) // self.denominator)
+        return replace(of_one, half_width=width, mean_error=mean)

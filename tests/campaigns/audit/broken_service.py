@@ -23,7 +23,7 @@ from dp_service.mechanisms.bounded.threshold import hiding_threshold
 from dp_service.noise import KeyedStream, LogWeights
 from dp_service.noise.source import KeyedNoise
 from dp_service.queries.render import member_bounds
-from dp_service.queries.render.member_bounds import InQueryBound
+from dp_service.queries.render.member_bounds import Weights
 from dp_service.server.process import main
 
 _BELOW_ALL_COUNTS = -1000
@@ -106,12 +106,12 @@ def without_noise(ending: str) -> None:
 
 def bounds_nobody() -> None:
     """Members count in all of their elements, which the mechanism takes to be at most typical."""
-    real = member_bounds.InQueryBound
+    real = member_bounds.Weights
 
-    def unbounded(_: int, *others: Any) -> InQueryBound:
+    def unbounded(_: int, *others: Any) -> Weights:
         return real(_MORE_THAN_ANYBODY_HAS, *others)
 
-    member_bounds.InQueryBound = unbounded  # type: ignore[assignment, misc]
+    member_bounds.Weights = unbounded  # type: ignore[assignment, misc]
 
 
 def noise_of_a_fixed_seed() -> None:

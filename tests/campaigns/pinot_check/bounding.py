@@ -10,7 +10,7 @@ from typing import Any
 
 from dp_service.queries.asked_numbers import DistinctValues, Measure
 from dp_service.queries.policy import Policy, parse_policy
-from dp_service.queries.render.member_bounds import in_query_bound
+from dp_service.queries.render.member_bounds import first_elements_of, min_count_of, weights_of
 from dp_service.queries.resolution import Resolution, resolve, second_look
 from dp_service.queries.structured import HistogramQuery
 from dp_service.terms import Element
@@ -87,13 +87,13 @@ def _require_counted(
     engine: PinotEngine, question: HistogramQuery, policy: Policy, rows: list[Row], resolution: Resolution
 ) -> list[Element]:
     """Compare the answer of one look with the reference's; return its elements, the largest first."""
-    bound = in_query_bound(resolution)
     if isinstance(question.measure, DistinctValues):
-        wanted = distinct_answer(question, policy, rows, bound, now=0)
-    elif bound is None:
+        bound, least = first_elements_of(resolution), min_count_of(resolution) or 0
+        wanted = distinct_answer(question, policy, rows, bound, least=least, now=0)
+    elif (weights := weights_of(resolution)) is None:
         raise AssertionError("the policy bounds nobody")
     else:
-        wanted = bounded_answer(question, policy, rows, bound, now=0)
+        wanted = bounded_answer(question, policy, rows, weights, now=0)
     expected = {tuple(map(_in_pinot, each[:-1])): each[-1] for each in wanted}
     answer = answered(engine, engine_query(resolution, "pinot"))
     keys: list[Element] = [*zip(*answer.elements, strict=True)] if question.dimensions else [()]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from importlib import import_module
 
 import pytest
 from hypothesis import given, settings
@@ -13,12 +14,12 @@ from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.render import render, sums, where
 from dp_service.queries.render.dialects import Dialect, identifier
-from dp_service.queries.resolution import Resolution, resolve
+from dp_service.queries.resolution import Resolution, resolve, second_look
 from dp_service.queries.sql import parse_sql
 from tests.support.examples import examples
 from tests.support.queries.sums import NOW, ROWS, Row
 
-from .sums import Asked, faults
+from .sums import CHARGED, Asked, faults
 
 POLICY = """
 epsilon_per: 1
@@ -96,6 +97,61 @@ def test_a_member_changes_numbers_with_conditions_within_the_price(
     assert faults(asked_of, parse_sql(sql, under), under, rows) == []
 
 
+SIZES = (1, 2, 5, 49, 50, 625, 10_000)
+MANY = [
+    Row(f"m{size}", str(element), (element * size) % 19 - 5, float(element % 23 - 11))
+    for size in SIZES
+    for element in range(size)
+    for _ in range(1 + (element % 7 == 0))
+]
+
+
+def _of_any_size(asked_of: Asked, typical: int, counted: str, looks: int) -> list[str]:
+    under = policy(typical=typical, lower=-3, nulls="own_count")
+    numbers = ", ".join(each.format("whole > 1") for each in (OF_MEMBERS if "D" in counted else OF_ROWS)[:4])
+    sql = SQL.replace("COUNT(DISTINCT member)", counted).format(numbers)
+
+    def looked_at(resolution: Resolution) -> Resolution:
+        names = tuple((str(element),) for element in range(0, 400, 3))
+        return resolution if looks == 1 else second_look(resolution, tuple(sorted(names)))
+
+    return faults(asked_of, parse_sql(sql, under), under, MANY, translate=looked_at)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("counted", ["COUNT(DISTINCT member)", "COUNT(*)"])
+@pytest.mark.parametrize(("typical", "looks"), [(1, 1), (4, 1), (4, 2)])
+def test_members_of_any_size_change_numbers_within_the_price(
+    asked_of: Asked, typical: int, counted: str, looks: int
+) -> None:
+    """Counts, filtered counts, sums and averages together, of members of 1 to 10,000 elements."""
+    assert _of_any_size(asked_of, typical, counted, looks) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda sql: sql.replace("FLOOR(SQRT(", "CEIL(SQRT("),
+        lambda sql: sql.replace('* "gris_weight"', "* 100"),
+    ],
+    ids=["rounded up", "values without a weight"],
+)
+def test_wrong_weights_of_numbers_are_found(
+    asked_of: Asked, monkeypatch: pytest.MonkeyPatch, wrong: Callable[[str], str]
+) -> None:
+    """A weight that is too large by one step, or that values do not have."""
+
+    def broken(resolution: Resolution, dialect: str) -> str:
+        sql = render(resolution, dialect)
+        assert wrong(sql) != sql
+        return wrong(sql)
+
+    monkeypatch.setattr("tests.campaigns.sensitivity.sums.render", broken)
+    found = _of_any_size(asked_of, 4, "COUNT(*)", 1)
+    assert {CHARGED, BEYOND}.intersection(found)
+
+
 # Ada has a row that meets the condition in each text, and others.
 HEAVY = [Row("ada", text, value, float(value)) for text in "abc" for value in (20, 20, 20, -30)]
 HEAVY += [Row("bob", "a", 1, 1.0), Row("eve", "b", None, None), Row("eve", "a", 9, 2.0)]
@@ -153,12 +209,15 @@ def test_an_average_of_members_without_a_row_is_found(
     asked_of: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Eve has no such row in b: she must not move the sum by low + high beside an own count of nobody."""
-    real = sums._over_members
 
-    def of_everybody(number: str, query: CanonicalQuery, dialect: Dialect) -> str:
-        return real(number.removesuffix(f" * ({sums.at_most(1, 'gris_used_1', dialect)})"), query, dialect)
+    def of_everybody(query: CanonicalQuery, dialect: Dialect) -> Iterator[tuple[str, str]]:
+        has_row = sums.at_most(1, "gris_used_1", dialect)
+        for number, name in sums.numbers_of_member(query, dialect):
+            yield number.removesuffix(f" * ({has_row})"), name
 
-    monkeypatch.setattr(sums, "_over_members", of_everybody)
+    monkeypatch.setattr(
+        import_module("dp_service.queries.render.statement"), "numbers_of_member", of_everybody
+    )
     assert BEYOND in found_of(asked_of, "AVG(whole) FILTER (WHERE whole > 1)")
 
 

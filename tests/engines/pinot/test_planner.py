@@ -17,7 +17,7 @@ import pytest
 from dp_service.queries.asked_numbers import DistinctValues, Measure
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.render import render
-from dp_service.queries.render.member_bounds import in_query_bound
+from dp_service.queries.render.member_bounds import first_elements_of, min_count_of, weights_of
 from dp_service.queries.resolution import resolve, second_look
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery
@@ -331,8 +331,9 @@ def test_a_query_for_distinct_values_counts_what_members_of_the_reference_keep(f
     """Two windows, one inside the other, over texts, numbers and days at the ends of what there is."""
     rows = _odd_rows()
     for query, answer in zip(VALUES, found.values, strict=True):
-        bound = in_query_bound(resolve(query, VALUED, now=0))
-        wanted = distinct_answer(query, VALUED, rows, bound, now=0)
+        resolution = resolve(query, VALUED, now=0)
+        bound, least = first_elements_of(resolution), min_count_of(resolution) or 0
+        wanted = distinct_answer(query, VALUED, rows, bound, least=least, now=0)
         assert wanted
         assert sorted(tuple(map(_as_in_pinot, row)) for row in wanted) == sorted(answer.rows)
         assert answer.columns[-1][1] == "BIGINT"
@@ -342,7 +343,7 @@ def test_a_bounded_query_counts_what_the_reference_counts(found: Found) -> None:
     """Pinot computes the weights of the reference, whatever values elements are, and counts members once."""
     rows = _odd_rows()
     for query, answer in zip(BOUNDED, found.bounded, strict=True):
-        bound = in_query_bound(resolve(query, BOUNDING, now=0))
+        bound = weights_of(resolve(query, BOUNDING, now=0))
         if bound is None:
             wanted = relative_answer(query, BOUNDING, rows, tau=2, now=0)
         else:
@@ -354,7 +355,7 @@ def test_a_bounded_query_counts_what_the_reference_counts(found: Found) -> None:
 def test_a_second_look_counts_the_names_alone(found: Found) -> None:
     """Members are bounded within the names, however these are written, and no count is too small."""
     for (query, names), answer in zip(SECOND, found.second, strict=True):
-        bound = in_query_bound(second_look(resolve(query, TWO_LOOKS, now=0), names))
+        bound = weights_of(second_look(resolve(query, TWO_LOOKS, now=0), names))
         assert bound is not None
         assert (bound.typical, bound.min_count) == (3, None)
         rows = [row for row in _odd_rows() if _element(row, query) in names]

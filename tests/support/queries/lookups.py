@@ -18,7 +18,7 @@ from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.filters import AnyOf, Filter, In, IsNull, Like, NotIn, Value
 from dp_service.queries.lookups import hash_of
 from dp_service.queries.policy import Policy, read_policy
-from dp_service.queries.render.member_bounds import in_query_bound
+from dp_service.queries.render.member_bounds import weights_of
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery
 
@@ -180,7 +180,7 @@ def nasty(*, kept: bool, bounded: bool) -> tuple[Policy, list[Row], list[Histogr
 
 def expected(query: HistogramQuery, policy: Policy, rows: list[Row]) -> list[tuple[Any, ...]]:
     """Return what an engine has to answer such a question with."""
-    bound = in_query_bound(resolve(query, policy, now=NOW))
+    bound = weights_of(resolve(query, policy, now=NOW))
     if bound is None:
         return answer(query, policy, rows, now=NOW)
     return bounded_answer(query, policy, rows, bound, now=NOW)

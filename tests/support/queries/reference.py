@@ -27,7 +27,7 @@ from dp_service.queries.filters import (
 )
 from dp_service.queries.functions.parts_of_texts import PartOfText
 from dp_service.queries.render.distinct import values_salt
-from dp_service.queries.render.member_bounds import InQueryBound
+from dp_service.queries.render.member_bounds import FirstElements, Weights
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Policy, Table
@@ -115,18 +115,17 @@ def answer(query: HistogramQuery, policy: Policy, rows: list[Row], *, now: int) 
 
 
 def bounded_answer(
-    query: HistogramQuery, policy: Policy, rows: list[Row], bound: InQueryBound, *, now: int
+    query: HistogramQuery, policy: Policy, rows: list[Row], bound: Weights, *, now: int
 ) -> list[tuple[Any, ...]]:
-    """Return the counts of bounded contributions, in order: on the grid where the bound has no salt."""
+    """Return the counts of weighted members on the grid, in order."""
     held: dict[str | None, Counter[tuple[Any, ...]]] = defaultdict(Counter)
     for element, members in _members_of(query, policy, rows, now=now).items():
         for member in members:
             held[member][element] += 1
     counts: Counter[tuple[Any, ...]] = Counter()
     most = 1 if query.measure is Measure.DISTINCT_MEMBERS else bound.tau
-    for member, events in held.items():
-        cells = {element: min(count, most) for element, count in events.items()}
-        counts.update(_first(cells, str(member), bound) if bound.salt else _weighted(cells, bound))
+    for events in held.values():
+        counts.update(_weighted({element: min(count, most) for element, count in events.items()}, bound))
     shown = {element: count for element, count in counts.items() if count and count >= (bound.min_count or 0)}
     return [(*element, shown[element]) for element in sorted(shown, key=lambda each: (-shown[each], each))]
 
@@ -148,13 +147,7 @@ def relative_answer(
     return [(*element, counts[element], firsts[element]) for element in ordered]
 
 
-def _first(cells: dict[tuple[Any, ...], int], member: str, bound: InQueryBound) -> dict[tuple[Any, ...], int]:
-    """Return the cells of a member that count where the first of its elements do."""
-    by_text = {tuple(map(_text, element)): element for element in cells}
-    return {by_text[text]: cells[by_text[text]] for text in kept(bound.salt, member, by_text, bound.typical)}
-
-
-def _weighted(cells: dict[tuple[Any, ...], int], bound: InQueryBound) -> dict[tuple[Any, ...], int]:
+def _weighted(cells: dict[tuple[Any, ...], int], bound: Weights) -> dict[tuple[Any, ...], int]:
     """Return what a member adds to each of its elements where members are weighted."""
     least = 1 if bound.min_count is None else least_kept(GRID)
     found = weighted([*cells.values()], bound.typical * bound.tau**2 * GRID**2, least=least)
@@ -162,9 +155,18 @@ def _weighted(cells: dict[tuple[Any, ...], int], bound: InQueryBound) -> dict[tu
 
 
 def distinct_answer(
-    query: HistogramQuery, policy: Policy, rows: list[Row], bound: InQueryBound | None, *, now: int
+    query: HistogramQuery,
+    policy: Policy,
+    rows: list[Row],
+    bound: FirstElements | None,
+    *,
+    least: int = 0,
+    now: int,
 ) -> list[tuple[Any, ...]]:
-    """Return of how many distinct values each element keeps some, in order; `bound` None: a total."""
+    """Return of how many distinct values each element keeps some, in order; `bound` None: of every element.
+
+    `least` is the smallest count of an element that is answered.
+    """
     assert isinstance(query.measure, DistinctValues)
     table, most = policy.table(query.table), policy.table(query.table).tau(query.measure, None)
     column = table.column(query.measure.column).model_copy(update={"nulls": Nulls.DROP})
@@ -180,7 +182,6 @@ def distinct_answer(
         for text in chosen:
             of_element = values[by_text[text]]
             united[by_text[text]].update(kept(values_salt(query.table), str(member), of_element, most))
-    least = 0 if bound is None else bound.min_count or 0
     counts = {element: len(values) for element, values in united.items() if len(values) >= least}
     return [(*element, counts[element]) for element in sorted(counts, key=lambda each: (-counts[each], each))]
 

@@ -6,13 +6,14 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from decimal import Decimal
+from fractions import Fraction
 from functools import cache
 from random import Random
 from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from dp_service.bounding.order import kept, table_salt
+from dp_service.bounding.weights import least_kept, weight
 from dp_service.parameters.numbers import Average
 from dp_service.queries.asked_numbers import AskedNumber, Measure, Part, sum_of
 from dp_service.queries.policy import parse_policy
@@ -20,7 +21,7 @@ from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Policy, Table
 from dp_service.queries.value_columns import ValueColumn, ValueNulls
-from dp_service.terms import AggregateFunction, ValueType
+from dp_service.terms import GRID, AggregateFunction, ValueType
 from dp_service.values.quantum import Value
 from tests.support.member_sums import GroupSums, SummedColumn, group_sums
 
@@ -135,14 +136,50 @@ def reference(query: HistogramQuery, policy: Policy, rows: Sequence[Row]) -> lis
         element = _element(row, query, table)
         if row.member is not None and element is not None and is_usable:
             by_member[row.member][element].append(values)
-    groups = _bounded(by_member, table, is_bounded=bool(query.dimensions))
     summed = list(map(_summed, columns))
-    tau = resolve(query, policy, now=NOW).parameters.tau if query.sums_rows else None
-    found = {element: group_sums(members, summed, rows_of_member=tau) for element, members in groups.items()}
+    asked = resolve(query, policy, now=NOW).parameters
+    tau, bounded = asked.tau if query.sums_rows else None, asked.contributions
+    cells = [
+        {
+            element: _numbers(group_sums([values], summed, rows_of_member=tau))
+            for element, values in elements.items()
+        }
+        for elements in by_member.values()
+    ]
+    nothing = _numbers(group_sums([], summed))
+    least = 1
+    if query.dimensions and bounded is not None:
+        domain = next(column.domain for column in table.columns if column.name == "text")
+        least = _least(table)
+        # Of a known domain that is no larger than Delta, every member may count in all.
+        if domain is None or bounded.typical < len(domain):
+            cut, least = (1, 1) if domain is not None else (least_kept(GRID), least * GRID)
+            narrow = [not column.bounds.totals.is_fine if tau is None else False for column in columns]
+            on_grid = [True, *narrow, *(True for _ in nothing[1 + len(columns) :])]
+            squared = bounded.typical * (tau or 1) ** 2 * GRID**2
+            cells = [weighted_numbers(of_member, squared, on_grid, cut) for of_member in cells]
+    found: dict[str, tuple[int, ...]] = {}
+    for element, numbers in (each for of_member in cells for each in of_member.items()):
+        found[element] = tuple(map(sum, zip(found.get(element, nothing), numbers, strict=True)))
     if not query.dimensions:
-        return [_numbers(found.get("", group_sums([], summed)))]
-    answers = sorted(found.items(), key=lambda each: (-each[1].count, each[0]))
-    return [(element, *_numbers(sums)) for element, sums in answers if sums.count >= _least(table)]
+        return [found.get("", nothing)]
+    answers = sorted(found.items(), key=lambda each: (-each[1][0], each[0]))
+    return [(element, *numbers) for element, numbers in answers if numbers[0] >= least]
+
+
+def weighted_numbers(
+    cells: dict[str, tuple[int, ...]], squared: int, on_grid: Sequence[bool], least: int
+) -> dict[str, tuple[int, ...]]:
+    """Return the numbers of a member where it is weighted: those of values in their own steps, rounded towards 0."""
+    by = weight(squared, sum(numbers[0] ** 2 for numbers in cells.values()))
+    return {
+        element: tuple(
+            by * number if is_on_grid else int(Fraction(by * number, GRID))
+            for number, is_on_grid in zip(numbers, on_grid, strict=True)
+        )
+        for element, numbers in cells.items()
+        if by * numbers[0] >= least
+    }
 
 
 def _numbers(sums: GroupSums) -> tuple[int, ...]:
@@ -223,18 +260,6 @@ def _double(number: float) -> str:
 def _least(table: Table) -> int:
     is_known = any(column.domain is not None for column in table.columns)
     return 1 if is_known or table.contributions is None else table.contributions.min_count
-
-
-def _bounded(
-    by_member: dict[str, dict[str, list[list[Value]]]], table: Table, *, is_bounded: bool
-) -> dict[str, list[list[list[Value]]]]:
-    groups: dict[str, list[list[list[Value]]]] = defaultdict(list)
-    for member, elements in by_member.items():
-        stated = table.contributions if is_bounded else None
-        typical = len(elements) if stated is None else stated.typical or stated.delta or 0
-        for element in kept(table_salt(table.name, "all"), member, list(elements), typical):
-            groups[element].append(elements[element])
-    return groups
 
 
 def _element(row: Row, query: HistogramQuery, table: Table) -> str | None:

@@ -12,7 +12,6 @@ from random import Random
 import duckdb
 import pytest
 
-from dp_service.bounding.order import kept, table_salt
 from dp_service.parameters.numbers import Computed, Plain
 from dp_service.queries.asked_numbers import AskedNumber, Measure, Part
 from dp_service.queries.canonical_bytes import canonical_bytes
@@ -22,10 +21,11 @@ from dp_service.queries.render import render
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql, with_places
 from dp_service.queries.structured import HistogramQuery
-from dp_service.terms import AggregateFunction
+from dp_service.terms import GRID, AggregateFunction
 from dp_service.values.bounds import Clamp, ValueBounds
 from dp_service.values.quantum import Quantum, Value
 from tests.support.member_sums import SummedColumn, group_sums
+from tests.support.queries.sums import weighted_numbers
 
 _COLUMNS = """
       m: {type: string}
@@ -400,11 +400,18 @@ FORMS = [
 ]
 
 
+def numbers_of(members: list[list[tuple[Value]]], summed: SummedColumn, tau: int | None) -> tuple[int, ...]:
+    """Return what members add to the count, to the sum, and to the sum's own count if it has one."""
+    sums = group_sums(members, [summed], rows_of_member=tau)
+    own = () if sums.columns[0].count is None else (sums.columns[0].count,)
+    return (sums.count, sums.columns[0].centred, *own)
+
+
 @pytest.mark.parametrize(("count", "number", "of_row", "summed"), FORMS)
 def test_an_engine_adds_up_what_the_reference_does(
     count: str, number: str, of_row: Callable[[int | None, int | None], Value], summed: SummedColumn
 ) -> None:
-    """Over rows of members with several texts, bounded by the question's rows and clipped among them alone."""
+    """Over rows of members with several texts, weighted by the question's rows and clipped among them alone."""
     chosen = Random(3)
     values = (None, -7, 0, 1, 5, 30, 2**63 - 1)
     rows = [
@@ -419,16 +426,15 @@ def test_an_engine_adds_up_what_the_reference_does(
     members: dict[str, dict[str, list[tuple[Value]]]] = defaultdict(lambda: defaultdict(list))
     for member, text, n, x in rows:
         members[member][text].append((of_row(n, x),))
-    groups: dict[str, list[list[tuple[Value]]]] = defaultdict(list)
-    for member, texts in members.items():
-        for (text,) in kept(table_salt("t", "all"), member, [(each,) for each in texts], 2):
-            groups[text].append(texts[text])
     tau = None if count == MEMBERS else 3
-    expected = {}
-    for element, found in groups.items():
-        sums = group_sums(found, [summed], rows_of_member=tau)
-        own = () if sums.columns[0].count is None else (sums.columns[0].count,)
-        expected[element] = (sums.count, sums.columns[0].centred, *own)
+    expected: dict[str, tuple[int, ...]] = {}
+    on_grid = [True, tau is None or number.startswith("COUNT"), True]
+    for texts in members.values():
+        cells = {text: numbers_of([values], summed, tau) for text, values in texts.items()}
+        kept = on_grid[: len(next(iter(cells.values())))]
+        for text, found in weighted_numbers(cells, 2 * (tau or 1) ** 2 * GRID**2, kept, 12).items():
+            before = expected.get(text, (0,) * len(found))
+            expected[text] = tuple(map(sum, zip(before, found, strict=True)))
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE t (m VARCHAR, text VARCHAR, n BIGINT, x BIGINT)")
         connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", rows)

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dp_service.bounding.order import table_salt
 from dp_service.mechanisms.parameters import Cost
 from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.canonical_bytes import canonical_bytes
@@ -24,8 +23,8 @@ from dp_service.queries.lookups import LARGEST_LOOKUP_BYTES, MAXIMUM_LOOKUP_ENTR
 from dp_service.queries.policy import Policy, read_policy
 from dp_service.queries.render import render
 from dp_service.queries.render.dialects import DIALECTS
-from dp_service.queries.render.member_bounds import InQueryBound
-from dp_service.queries.render.statement import bounded_statement, statement
+from dp_service.queries.render.member_bounds import Weights
+from dp_service.queries.render.statement import statement, weighted_statement
 from dp_service.queries.resolution import resolve, second_look
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery
@@ -84,8 +83,8 @@ def test_every_form_counts_what_the_reference_looks_up(
         assume(False)
     form, is_bounded = asked_as
     if is_bounded:
-        of_members = InQueryBound(1, 2, table_salt("t", "all"), 1)
-        found = answered(connection, table, bounded_statement(resolution, of_members, FORMS[form]))
+        of_members = Weights(1, 2, 1)
+        found = answered(connection, table, weighted_statement(resolution, of_members, FORMS[form]))
         assert found == bounded_answer(query, policy, table, of_members, now=NOW)
     else:
         found = answered(connection, table, statement(resolution, FORMS[form]))

@@ -17,7 +17,7 @@ from dp_service.queries.render import render
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.resolution import Resolution, resolve, second_look
 from dp_service.queries.structured import HistogramQuery
-from dp_service.terms import MemberValue
+from dp_service.terms import GRID, MemberValue
 from tests.support.queries import buckets, lookups, quantiles, sums
 from tests.support.queries.duckdb_rows import store
 
@@ -121,7 +121,7 @@ def test_a_group_in_which_nobody_has_a_value_sums_to_zero() -> None:
             sql = render(resolve(sums.asked("number", "whole", measure=measure), own, now=NOW), "duckdb")
             rows = connection.execute(planned(sql, "duckdb").sql("duckdb")).fetchall()
             assert rows == connection.execute(sql).fetchall()
-            assert [row for row in rows if row[0] == "g"] == [("g", 1, 0, 0, 0, 0)]
+            assert [row for row in rows if row[0] == "g"] == [("g", GRID, 0, 0, 0, 0)]
 
 
 def test_an_element_that_is_nobodys_first_is_the_first_of_nobody() -> None:

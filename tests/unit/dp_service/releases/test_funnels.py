@@ -60,11 +60,9 @@ def resolution(block: str, clauses: str = "", *, having: str = "") -> Resolution
 
 def drawn(parameters: ReleaseParameters, counts: tuple[int, ...], seed: int) -> MechanismOutput:
     """Draw a release."""
-    elements = list(parameters.domain or ())
-    rows = TypedHistogram(TYPES, elements, np.array(counts, dtype=np.int64))
-    return kind_of(parameters).draw(
-        rows, parameters.domain, KeyedNoise(KeyedStream(seed.to_bytes(32, "big")))
-    )
+    elements, kind = list(parameters.domain or ()), kind_of(parameters)
+    rows = TypedHistogram(TYPES, elements, np.array(counts, dtype=np.int64) * kind.denominator)
+    return kind.draw(rows, parameters.domain, KeyedNoise(KeyedStream(seed.to_bytes(32, "big"))))
 
 
 def truth(counts: tuple[int, ...]) -> list[int]:

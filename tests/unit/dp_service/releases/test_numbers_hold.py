@@ -111,12 +111,17 @@ def histogram_of(plan: Plan, resolution: Resolution, counts: list[int]) -> Typed
     for value, clamp in zip(resolution.query.values, kind.clamps, strict=True):
         if value.has_own_count:
             sums.append([met(count) * (8 - clamp.centre) for count in counts])
-            own.append([met(count) for count in counts])
+            own.append([met(count) * kind.denominator for count in counts])
         elif (clamp.low, clamp.high) == (2, 10):
             sums.append([(2 * 4 - clamp.centre) * count for count in counts])
         else:
             total = of_member[clamp.low, clamp.high]
             sums.append([2 * total * met(count) - clamp.centre * count for count in counts])
+    # All members have the weight 1.
+    sums = [
+        [each * (kind.denominator // scale) for each in column]
+        for column, scale in zip(sums, kind.scales, strict=True)
+    ]
     return checked_histogram(
         (ColumnType.STRING,),
         [names],
@@ -124,6 +129,7 @@ def histogram_of(plan: Plan, resolution: Resolution, counts: list[int]) -> Typed
         [*sums, *own],
         row_limit=plan.row_limit,
         clamps=kind.clamps,
+        scales=kind.scales,
         own_counts=kind.own_counts,
     )
 

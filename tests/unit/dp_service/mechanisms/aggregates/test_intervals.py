@@ -25,9 +25,9 @@ from dp_service.mechanisms.aggregates.intervals import (
     sum_intervals,
 )
 from dp_service.mechanisms.aggregates.noise_pairs import (
+    NoisePair,
     bins_of,
     least_rarely_reached,
-    pair_upper_tail,
     upper_tails,
 )
 from dp_service.mechanisms.aggregates.released import ReleasedColumn, ReleasedMoments
@@ -52,44 +52,59 @@ def release(
     threshold: int | None = None,
     minimum: int = 0,
     own_count: bool = False,
+    scale: int = 1,
 ) -> ReleasedMoments:
-    """Return what was released of some groups, with noise of parameters 3 and 3 W^2 / 4."""
+    """Return what was released of some groups, with noise of parameters 3 and 3 W^2 / 4.
+
+    With a scale counts are in so many steps, and sums are not.
+    """
     centred, noisy = np.array(sums, dtype=np.int64), np.array(counts, dtype=np.int64)
-    variance = COUNT_VARIANCE * clamp.width**2 / 4
-    column = ReleasedColumn(clamp, centred, noisy, variance, COUNT_VARIANCE, own_count)
-    return ReleasedMoments(np.arange(noisy.size), noisy, (column,), COUNT_VARIANCE, threshold, minimum)
+    variance = COUNT_VARIANCE * clamp.width**2 / 4 / scale**2
+    column = ReleasedColumn(clamp, scale, 1, centred, noisy, variance, COUNT_VARIANCE, own_count)
+    return ReleasedMoments(np.arange(noisy.size), noisy, (column,), COUNT_VARIANCE, threshold, minimum, scale)
 
 
 def released_at(
-    count: int, beta: int, clamp: Clamp, errors: list[int], *, threshold: int | None, minimum: int
+    count: int,
+    beta: int,
+    clamp: Clamp,
+    errors: list[int],
+    *,
+    threshold: int | None,
+    minimum: int,
+    scale: int,
 ) -> ReleasedMoments:
     """Return a release of groups with one N and with B that are off by these errors."""
     sums = [beta + error for error in errors]
-    return release([count] * len(sums), sums, clamp, threshold=threshold, minimum=minimum)
+    return release([count] * len(sums), sums, clamp, threshold=threshold, minimum=minimum, scale=scale)
 
 
 class Coverage:
     """How often the intervals of one group cover, given that they are shown, over every outcome of its noise."""
 
-    def __init__(self, n: int, beta: int, clamp: Clamp, threshold: int | None, minimum: int) -> None:
+    def __init__(
+        self, n: int, beta: int, clamp: Clamp, threshold: int | None, minimum: int, *, scale: int
+    ) -> None:
         self.count = self.sum = self.average = self.average_shown = self.average_outside = 0.0
-        self._truth = n, Fraction(beta + clamp.centre * n, 2)
+        self._truth = n, Fraction(scale * beta + clamp.centre * n, 2)
+        self._variance = COUNT_VARIANCE * clamp.width**2 / 4 / scale**2
         self._shown = 0.0
         values = range(n - reach(COUNT_VARIANCE), n + reach(COUNT_VARIANCE) + 1)
         for count, mass in zip(values, masses(COUNT_VARIANCE), strict=True):
             if mass > 1e-7 and (threshold is None or count > threshold):
                 self._shown += float(mass)
-                at = partial(released_at, count, beta, clamp, threshold=threshold, minimum=minimum)
+                at = partial(
+                    released_at, count, beta, clamp, threshold=threshold, minimum=minimum, scale=scale
+                )
                 self._add(float(mass), clamp, at)
 
     def _add(self, mass: float, clamp: Clamp, released: Callable[[list[int]], ReleasedMoments]) -> None:
         """Add all outcomes of B for one N, in one release of which nothing is cut off."""
-        variance = COUNT_VARIANCE * clamp.width**2 / 4
-        spread = math.ceil(5 * math.sqrt(variance))
+        spread = math.ceil(5 * math.sqrt(self._variance))
         # A few outcomes of B are tried, each for all that are nearer to it.
         tried = sorted({*range(-spread, spread + 1, max(1, spread // 25)), spread})
         ends = [-spread, *((low + high + 1) // 2 for low, high in pairwise(tried)), spread + 1]
-        law = masses(variance)
+        law = masses(self._variance)
         centre = law.size // 2
         found = released(tried)
         shown = shown_by_count(found)
@@ -121,32 +136,36 @@ class Coverage:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("n", "share", "clamp", "threshold", "minimum"),
+    ("n", "share", "clamp", "threshold", "minimum", "scale"),
     long_rows_but(
         lambda n, *_: n in (0, 1, 9, 12),
         [
-            (0, 0, Clamp(0, 8), None, 0),
-            (2, 1, Clamp(0, 8), None, 0),
-            (6, -1, Clamp(0, 8), None, 0),
-            (40, 0.5, Clamp(0, 8), None, 0),
-            (9, 0.3, Clamp(-6, 2), None, 0),
-            (1, 1, Clamp(0, 8), 8, 1),
-            (4, -1, Clamp(0, 8), 8, 1),
-            (8, 0.5, Clamp(0, 8), 8, 1),
-            (12, 1, Clamp(3, 9), 8, 1),
-            (30, -0.5, Clamp(-9, -1), 8, 1),
-            (5, 0.9, Clamp(-4, 4), 8, 3),
+            (0, 0, Clamp(0, 8), None, 0, 1),
+            (2, 1, Clamp(0, 8), None, 0, 1),
+            (6, -1, Clamp(0, 8), None, 0, 1),
+            (40, 0.5, Clamp(0, 8), None, 0, 1),
+            (9, 0.3, Clamp(-6, 2), None, 0, 1),
+            (1, 1, Clamp(0, 8), 8, 1, 1),
+            (4, -1, Clamp(0, 8), 8, 1, 1),
+            (8, 0.5, Clamp(0, 8), 8, 1, 1),
+            (12, 1, Clamp(3, 9), 8, 1, 1),
+            (30, -0.5, Clamp(-9, -1), 8, 1, 1),
+            (5, 0.9, Clamp(-4, 4), 8, 3, 1),
+            (9, 0.5, Clamp(0, 8), None, 0, 4),
+            (12, 0.7, Clamp(0, 8), 8, 4, 4),
+            (25, -0.6, Clamp(-3, 5), None, 0, 3),
+            (30, 0.4, Clamp(2, 9), 8, 4, 2),
         ],
     ),
 )
 def test_intervals_cover_given_that_they_are_shown(
-    n: int, share: float, clamp: Clamp, threshold: int | None, minimum: int
+    n: int, share: float, clamp: Clamp, threshold: int | None, minimum: int, *, scale: int
 ) -> None:
     """Far above the threshold, around and far below it; COUNT at 1 - alpha, SUM and AVG at 1 - alpha / 2 each.
 
     What is tried of B stands for its neighbours, and what is beyond 5 sigma is left out: 0.01 is allowed for that.
     """
-    found = Coverage(n, round(share * clamp.width * n), clamp, threshold, minimum)
+    found = Coverage(n, round(share * clamp.width * n / scale), clamp, threshold, minimum, scale=scale)
     of_count, of_sum, of_average = found.given_shown()
     assert of_count >= 1 - float(ALPHA) - 1e-5
     assert of_sum >= 1 - float(ALPHA) / 2 - 0.01
@@ -289,13 +308,13 @@ def test_the_law_of_a_pair_is_the_convolution(k: int, at_least: int | None) -> N
     total = sum(mass for _, mass in pairs)
     for n in (-9, 0, 4, 15):
         wanted = sum(mass for place, mass in pairs if place >= n) / total
-        assert pair_upper_tail(5.0, 4.0, k, at_least, n) == pytest.approx(wanted, rel=1e-6)
+        assert NoisePair(5.0, 4.0, k).upper_tail(at_least, n) == pytest.approx(wanted, rel=1e-6)
 
 
 def test_bins_only_ever_widen_an_interval() -> None:
     """With a sigma of 10^5 the law is taken in bins: by less than 1 % of it."""
     exact = math.sqrt(10**12 + 9 * 10**10) * 1.6449
-    found = least_rarely_reached(1e12, 1e10, -3, None, 0.05)
+    found = least_rarely_reached(NoisePair(1e12, 1e10, -3), None, 0.05)
     assert exact * 0.9999 <= found <= exact + 0.01 * 3e5
     assert bins_of(1e10, 10**6).mass.sum() == pytest.approx(1)
 

@@ -193,6 +193,13 @@ class TestWrongForms:
         found = Broken.worst(neighbours(asked, 2, rule=wrong, most_rows=3))
         assert found.relative_distance > 1
 
+    @pytest.mark.parametrize("periods", [2, 3])
+    def test_periods_whose_weights_are_added_up(self, periods: int) -> None:
+        """P Delta is for the largest weight of a member: SUM(weight) of a copy is at P^2 Delta, which it reaches."""
+        asked = look(1, None, periods=periods)
+        found = Broken.worst(neighbours(asked, 2, rule=Rule(adds_up=True)))
+        assert found.relative_distance == periods
+
     def test_a_threshold_of_equal_weights_over_all_periods(self) -> None:
         """T for members of t elements with W(t) of P Delta forgets those who hold one element in every period."""
         asked = look(1, 2, tau=2, periods=2, units=Fraction(40))

@@ -53,11 +53,13 @@ class Rule:
         weigh: W from D and Q; None: no weights.
         least: The least contribution that counts over an unknown domain.
         seen: From all cells of a member and those that the question leaves, the cells that Q is of.
+        adds_up: Whether a member of several periods adds the sum of their weights, and not the largest.
     """
 
     weigh: Weigh | None = rounded_down
     least: int = LEAST
     seen: Callable[[Cells, Cells], Cells] = those_left
+    adds_up: bool = False
 
     def added(
         self, member: Member, bound: ContributionBound, *, within: Sequence[int] | None, cuts: bool
@@ -71,7 +73,7 @@ class Rule:
             cuts: Whether the domain is unknown, so that small contributions do not count.
         """
         of_periods = [self._of_period(cells, bound, within, cuts=cuts) for cells in member]
-        together = max if bound.counted is Counted.MEMBERS else sum
+        together = max if bound.counted is Counted.MEMBERS and not self.adds_up else sum
         return tuple(map(together, zip(*of_periods, strict=True)))
 
     def _of_period(

@@ -12,13 +12,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dp_service.bounding.order import table_salt
 from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.render.dialects import DIALECTS
-from dp_service.queries.render.member_bounds import InQueryBound
-from dp_service.queries.render.statement import bounded_statement
+from dp_service.queries.render.member_bounds import Weights
+from dp_service.queries.render.statement import weighted_statement
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery
 from dp_service.terms import GRID
@@ -26,8 +25,6 @@ from tests.support.examples import examples
 from tests.support.queries.duckdb_rows import store
 from tests.support.queries.reference import Row, bounded_answer
 from tests.support.queries.strategies import NOW, policies, questions, rows
-
-SALT = table_salt("t", "all")
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +42,9 @@ def answered(connection: duckdb.DuckDBPyConnection, table: list[Row], sql: str) 
 
 
 BOUNDS = st.builds(
-    InQueryBound,
+    Weights,
     typical=st.integers(1, 3),
     tau=st.integers(1, 3),
-    salt=st.sampled_from([SALT, b""]),
     min_count=st.sampled_from([None, 1, 2, 150]),
 )
 
@@ -61,7 +57,7 @@ def test_duckdb_counts_the_bounded_contributions_of_the_reference(
     policy: Policy,
     query: HistogramQuery,
     table: list[Row],
-    bound: InQueryBound,
+    bound: Weights,
 ) -> None:
     """The question's filters act first, NULLs and domains are what they are without a bound."""
     try:
@@ -69,7 +65,7 @@ def test_duckdb_counts_the_bounded_contributions_of_the_reference(
     except (QuestionError, RefusedByPolicyError):
         # Rows by a CASE alone, of which an assumed tau says nothing.
         assume(False)
-    sql = bounded_statement(resolution, bound, DIALECTS["duckdb"])
+    sql = weighted_statement(resolution, bound, DIALECTS["duckdb"])
     wanted = bounded_answer(query, policy, table, bound, now=NOW)
     assert [row for row in answered(connection, table, sql) if row[-1]] == wanted
 
@@ -111,9 +107,9 @@ def test_members_with_many_elements_are_bounded(
         for _ in range(1000)
     ]
     query = HistogramQuery("t", dimensions, measure, k=1)
-    for salt, least in ((SALT, 1 if typical == 1 else 3), (b"", GRID), (b"", None)):
-        bound = InQueryBound(typical, 2, salt, least)
-        sql = bounded_statement(resolve(query, ALL, now=NOW), bound, DIALECTS["duckdb"])
+    for least in (GRID, None):
+        bound = Weights(typical, 2, least)
+        sql = weighted_statement(resolve(query, ALL, now=NOW), bound, DIALECTS["duckdb"])
         wanted = bounded_answer(query, ALL, table, bound, now=NOW)
         assert wanted or least == GRID
         assert answered(connection, table, sql) == wanted
@@ -134,7 +130,7 @@ def test_members_of_up_to_ten_thousand_elements_are_weighted(
     ]
     query = HistogramQuery("t", ("number",), measure, k=1)
     for typical in (1, 49):
-        bound = InQueryBound(typical, 1 if measure is Measure.DISTINCT_MEMBERS else 3, b"", min_count)
+        bound = Weights(typical, 1 if measure is Measure.DISTINCT_MEMBERS else 3, min_count)
         resolution = replace(resolve(query, ALL, now=NOW), row_limit=20_000)
-        found = answered(connection, table, bounded_statement(resolution, bound, DIALECTS["duckdb"]))
+        found = answered(connection, table, weighted_statement(resolution, bound, DIALECTS["duckdb"]))
         assert [row for row in found if row[-1]] == bounded_answer(query, ALL, table, bound, now=NOW)

@@ -20,7 +20,7 @@ from dp_service.queries.errors import PolicyError, QuestionError
 from dp_service.queries.lookups import hash_of
 from dp_service.queries.policy import Policy, parse_policy, read_policy
 from dp_service.queries.render import Feature, render, required_features
-from dp_service.queries.render.member_bounds import in_query_bound
+from dp_service.queries.render.member_bounds import first_elements_of, min_count_of
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery
@@ -86,7 +86,8 @@ def test_duckdb_counts_the_values_that_members_of_the_reference_keep(
         assume(False)
     store(connection, "t", table)
     found = connection.execute(render(resolution, "duckdb")).fetchall()
-    assert found == distinct_answer(counting, offered, table, in_query_bound(resolution), now=NOW)
+    bound, least = first_elements_of(resolution), min_count_of(resolution) or 0
+    assert found == distinct_answer(counting, offered, table, bound, least=least, now=NOW)
 
 
 def _rows(*values: tuple[str, str | None, int]) -> list[Row]:

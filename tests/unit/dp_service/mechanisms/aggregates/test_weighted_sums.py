@@ -1,0 +1,117 @@
+"""Counts and sums of weighted members, exactly: no member moves them together by more than is charged.
+
+Draws of a discrete Gaussian law that move by c have a Renyi divergence of order a of at most a c^2 / (2 v), and are
+independent, so a pair of neighbours is within rho if what a member adds to each coordinate is within its own part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from itertools import product
+from math import ceil, floor, isqrt
+
+import pytest
+
+from dp_service.bounding.weights import weight
+from dp_service.mechanisms import Currency
+from dp_service.mechanisms.aggregates import BoundMoments, SumShare
+from dp_service.mechanisms.bounded import ContributionBound, Counted
+from dp_service.noise.gaussian_price import DISCRETENESS
+from dp_service.terms import GRID
+from dp_service.values.bounds import Clamp
+
+CURRENCY = Currency(Fraction(2), Fraction(1, 20))
+ELEMENTS = 4
+FINE, FEW = Clamp(0, 1237), Clamp(-2, 5)
+
+Cell = tuple[int, int]
+"""How many rows a member has in an element, and how far their sum is from the middle, in parts of the width."""
+Round = Callable[[Fraction], int]
+Weigh = Callable[[int, int], int]
+
+
+def asked(typical: int, tau: int) -> BoundMoments:
+    """Return a release of counts, sums in their own steps, sums of few steps, and counts of their own."""
+    counted = Counted.EVENTS if tau > 1 else Counted.MEMBERS
+    quarter = Fraction(1, 4)
+    columns = (SumShare(FINE, quarter), SumShare(FEW, quarter, Fraction(1, 8), GRID))
+    bound = ContributionBound(typical, tau, 1, counted, GRID)
+    return BoundMoments(CURRENCY, Fraction(1), bound, None, 1 - 2 * quarter - Fraction(1, 8), columns)
+
+
+def members(tau: int) -> Iterator[tuple[Cell, ...]]:
+    """Yield every member: no row in an element, or some, with the least, the middle or the largest sum."""
+    cells = [(0, 0), *product(range(1, tau + 1), (-1, 0, 1))]
+    yield from product(cells, repeat=ELEMENTS)
+
+
+def losses(
+    release: BoundMoments, weigh: Weigh, rounds: Round
+) -> tuple[Fraction, Fraction, Fraction, Fraction]:
+    """Return the most that any member moves counts, both sums and own counts, each as a part of its share of rho."""
+    bound, worst = release.bound, [Fraction(0)] * 4
+    distance = bound.typical * bound.tau**2 * GRID**2
+    variances = (
+        (release.count_variance, release.share),
+        (release.sum_variance(0), release.columns[0].share),
+        (release.sum_variance(1), release.columns[1].share),
+        (release.own_count_variance(1), release.columns[1].count_share),
+    )
+    for member in members(bound.tau):
+        square = sum(rows**2 for rows, _ in member)
+        if not square:
+            continue
+        by = weigh(distance, square)
+        moved = (
+            sum((by * rows) ** 2 for rows, _ in member),
+            sum(rounds(Fraction(by * rows * part * FINE.width, GRID)) ** 2 for rows, part in member),
+            sum((by * rows * part * FEW.width) ** 2 for rows, part in member),
+            sum((by * rows) ** 2 for rows, _ in member),
+        )
+        for place, (change, (variance, share)) in enumerate(zip(moved, variances, strict=True)):
+            assert variance is not None
+            assert share is not None
+            lost = change / (2 * (variance - DISCRETENESS)) / (release.rho * share)
+            worst[place] = max(worst[place], lost)
+    return worst[0], worst[1], worst[2], worst[3]
+
+
+@pytest.mark.parametrize(("typical", "tau"), [(1, 1), (2, 1), (1, 2), (3, 2)])
+def test_no_member_moves_any_coordinate_by_more_than_its_share(typical: int, tau: int) -> None:
+    """Of up to four elements, with sums at the ends and in the middle; the charge is nearly reached."""
+    found = losses(asked(typical, tau), weight, int)
+    assert max(found) <= 1
+    assert min(found) > Fraction(99, 100)
+
+
+def up(distance: int, square: int) -> int:
+    """Round a weight up."""
+    root = isqrt(distance // square)
+    return min(GRID, root + (root**2 * square < distance))
+
+
+@pytest.mark.parametrize(
+    ("weigh", "rounds", "place"),
+    [
+        (lambda distance, square: GRID, int, 0),
+        (lambda distance, square: GRID, int, 3),
+        (up, int, 0),
+        (up, int, 2),
+        (weight, floor, 1),
+        (weight, ceil, 1),
+        (weight, lambda value: ceil(value * GRID), 1),
+    ],
+    ids=[
+        "no weights",
+        "own counts without weights",
+        "weights rounded up",
+        "sums of few steps with weights rounded up",
+        "sums rounded down",
+        "sums rounded up",
+        "sums on the grid with the noise of their own steps",
+    ],
+)
+def test_wrong_forms_are_found(weigh: Weigh, rounds: Round, place: int) -> None:
+    """Each is worth more than is charged for some member."""
+    assert losses(asked(1, 1), weigh, rounds)[place] > 1
