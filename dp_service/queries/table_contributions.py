@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import Field, RootModel
 
 from dp_service.queries.policy_types import (
+    DEFAULT_MAX_NAMES,
     DEFAULT_NAMES_SHARE,
     DEFAULT_SHARE,
     MAXIMUM_DOMAIN_SIZE,
@@ -40,7 +41,7 @@ class Names(Stated):
 
     typical: _Bound | None = None
     share: Share = DEFAULT_NAMES_SHARE
-    max_names: Annotated[int, Field(gt=0, le=MAXIMUM_NAMES)]
+    max_names: Annotated[int, Field(gt=0, le=MAXIMUM_NAMES)] = DEFAULT_MAX_NAMES
 
 
 class ExpectedCount(Stated):

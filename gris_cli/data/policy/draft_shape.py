@@ -28,9 +28,6 @@ CURRENCY = Currency(Fraction("0.15"), Fraction("1e-11"))
 UNITS, MOST_UNITS = 10, 50
 """What a question costs, and what one may cost that says how exact it has to be."""
 
-MOST_NAMES = 75
-"""How many elements a first look names."""
-
 MOST_CUT = 1 / 16
 """No bound leaves out more of what members have."""
 

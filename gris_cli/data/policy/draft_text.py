@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dp_service.queries.filters import Value
+from dp_service.queries.policy_types import DEFAULT_MAX_NAMES
 from dp_service.terms import ColumnType
 from gris_cli.data.policy.draft import Draft, DraftColumn, Role, draft_of, member_of
 from gris_cli.data.policy.draft_contents import contents_of, has_rows, reading
@@ -15,7 +16,6 @@ from gris_cli.data.policy.draft_numbers import DraftValue, values_of
 from gris_cli.data.policy.draft_numbers_text import quantile_lines, share_text, value_lines
 from gris_cli.data.policy.draft_shape import (
     CURRENCY,
-    MOST_NAMES,
     MOST_UNITS,
     UNITS,
     Shape,
@@ -34,7 +34,7 @@ _HEAD = (
 _READ = (
     "Rows were read, for you as the owner: which columns are left out and why, and shares in comments, tell of them. "
     "Show this file to no analyst before you have taken the comments out.\n"
-    "Bounds (typical, units, tau, buckets, lower, upper, grids, from, to) come from the same data, in round "
+    "Bounds (typical, rows, units, buckets, lower, upper, grids, from, to) come from the same data, in round "
     "numbers, so that they tell little of anybody; what is chosen by data is outside of the guarantee all the same. "
     "DECIDE: keep them, or replace them by what you know from elsewhere or from another period."
 )
@@ -228,7 +228,7 @@ def _contributions(drafted: Drafted, shape: Shape) -> Iterator[str]:
     yield "      bound: in_query"
     yield f"      units: {UNITS}"
     yield f"      most_units: {MOST_UNITS}"
-    yield f"      names: {{max_names: {MOST_NAMES}}}"
+    yield f"      names: {{max_names: {DEFAULT_MAX_NAMES}}}"
     if drafted.values:
         yield from comment(_SUMS, 6)
         yield f"      sums: {{max_members: {shape.most_members}, max_rows: {shape.most_rows}}}"

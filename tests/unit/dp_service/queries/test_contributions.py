@@ -136,10 +136,6 @@ FAULTS = {
         f"{IN_QUERY}, names: {{typical: 4, share: 0.35, max_names: 501}}",
         "contributions.names.max_names: expected a number less than or equal",
     ),
-    "names without end": (
-        f"{IN_QUERY}, names: {{typical: 4, share: 0.35}}",
-        "contributions.names.max_names: expected this key",
-    ),
     "elements in a query": (
         f"{IN_QUERY}, elements: [page]",
         "contributions.elements: expected this key only with bound: prepared",
@@ -420,9 +416,9 @@ def test_two_looks_are_resolved_from_the_policy_alone(by: tuple[str, ...], typic
     assert resolved(policy, *by, k=100).parameters.k == 75
 
 
-def test_a_first_look_takes_half_of_delta_and_three_eighths_of_the_units() -> None:
+def test_a_first_look_names_75_by_half_of_delta_and_three_eighths_of_the_units() -> None:
     """Unless the policy says otherwise; half is rounded up."""
-    policy = policy_of("bound: in_query, typical: 5, units: 20, names: {max_names: 75}")
+    policy = policy_of("bound: in_query, typical: 5, units: 20, names: {}")
     found = resolved(policy, k=50).parameters.contributions
     assert found is not None
     assert (found.typical, found.names) == (5, NamesLook(3, Fraction(15, 2), 75))
