@@ -25,7 +25,7 @@ from dp_service.queries.render.distinct import values_salt
 from dp_service.queries.suggestions import instead_of
 from dp_service.queries.tables import Table
 from dp_service.queries.value_columns import QuantileColumn, ValueColumn
-from dp_service.terms import ColumnType, ValueType
+from dp_service.terms import GRID, BoundedBy, ColumnType, ValueType
 from gris_cli.data.errors import InputError
 from gris_cli.data.policy.column_types import (
     fault_of_type,
@@ -63,7 +63,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Clipped:
-    """How many rows clipping leaves out of the counts of events, for being more than tau of a member in one element.
+    """How many rows the bounds of members leave out of counts of rows: by clipping, and where they weight members.
 
     Attributes:
         column: The column that questions group by; empty: a total.
@@ -318,16 +318,22 @@ def _promises(
 
 
 def _clipped(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[Clipped]:
-    """Count what clipping leaves out of a total, and of questions by each column."""
+    """Count what clipping and weights leave out of a total, and of questions by each column."""
     if not table.measures.counts_rows or table.measures.assumed_tau is not None:
         return
+    is_weighted = table.contributions is not None and table.contributions.bounded_by is BoundedBy.IN_QUERY
     for column in (None, *(each for each in table.columns if each.group_by)):
         source = rows_of_members(table, () if column is None else (column,))
-        tau = table.tau(Measure.EVENTS, None if column is None else column.of_member_within)
+        delta = 1 if column is None else column.of_member_within
+        tau = table.tau(Measure.EVENTS, delta)
+        weight = "least(1, floor(sqrt($square // sum(cell * cell) OVER (PARTITION BY member))) / $grid)"
+        square = {"square": (delta or 1) * (tau * GRID) ** 2, "grid": GRID} if is_weighted else {}
         found = connection.execute(
-            "SELECT coalesce(sum(counted), 0), coalesce(sum(greatest(counted - $tau, 0)), 0) FROM ("  # noqa: S608
-            f"SELECT count(*) AS counted FROM ({source.sql}) GROUP BY member, element)",
-            {"tau": tau, **source.values},
+            f"SELECT coalesce(sum(counted), 0), coalesce(round(sum(counted - cell * weight)), 0) FROM ("  # noqa: S608
+            f"SELECT counted, cell, {weight if is_weighted else 1} AS weight FROM ("
+            "SELECT member, count(*) AS counted, least(count(*), $tau) AS cell "
+            f"FROM ({source.sql}) GROUP BY member, element))",
+            {"tau": tau, **square, **source.values},
         ).fetchone()
         counted, cut = found or (0, 0)
         yield Clipped("" if column is None else column.name, int(counted), int(cut))

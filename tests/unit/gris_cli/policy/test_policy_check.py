@@ -683,3 +683,24 @@ def test_what_audiences_are_offered_is_told(written: Path, capsys: pytest.Captur
         "staff": {},
         "some": {"tables": {"visits": {"columns": ["page"], "where": {"app": ["a", "$app"]}}}},
     }
+
+
+def test_what_weights_leave_out_of_rows_is_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A member with 16 pages where 4 count in full counts with the root of 4/16 on each; in a total, with 4 rows."""
+    policy, data = tmp_path / "weighted.yaml", tmp_path / "visits.parquet"
+    policy.write_text(
+        "{epsilon_per: 0.15, delta: 1e-10, count_noise: gaussian, tables: {visits: {member: m, measures: {rows: 4}, "
+        "contributions: {bound: in_query, units: 10}, columns: "
+        "{page: {type: string, group_by: true, typical: 4}, app: {type: string, group_by: true, typical: 1}}}}}"
+    )
+    rows = [{"m": "m1", "page": f"p{i}", "app": "a"} for i in range(16)]
+    write_rows(data, [*rows, {"m": "m2", "page": "p0", "app": "a"}])
+    assert main(["check", str(policy), "--data", f"visits={data}", "--json"]) == 0
+    (reported,) = json.loads(capsys.readouterr().out)["data"]
+    assert [(each["column"], each["rows"], each["cut"]) for each in reported["clipped"]] == [
+        ("", 17, 12),
+        ("app", 17, 12),
+        ("page", 17, 8),
+    ]
