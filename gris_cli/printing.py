@@ -29,7 +29,7 @@ from pinot_connector.statements import METHOD, Statement
 
 MAX_ROWS = 40
 MAX_SQL = 20_000
-VERDICT, PRICE = "verdict", "method.cost"
+VERDICT, PRICE = "accuracy.verdict", "method.cost"
 
 
 def print_guarantee(guarantee: AccountGuarantee, *, as_json: bool) -> None:

@@ -72,7 +72,7 @@ def verdict(errors: list[TypicalError]) -> Iterator[Statement]:
     lost = [each for each in errors if each.is_too_large]
     said = "; ".join(map(str, lost or errors))
     text = f"Too noisy to be of use: typical error {said}." if lost else f"Typical error: {said}."
-    yield Statement("verdict", text, values=tuple(_short(each.error) for each in lost or errors))
+    yield Statement("accuracy.verdict", text, values=tuple(_short(each.error) for each in lost or errors))
 
 
 def _errors(kind: AnyKind, counted: int | None) -> Iterator[TypicalError]:
