@@ -138,12 +138,12 @@ class GridSpec:
 
 
 class MemberValue(StrEnum):
-    """Which value stands for a member: its total, the mean or the largest of its rows, or one that a hash chooses."""
+    """Which values of a member quantiles are of: its rows, or one value, their total, their mean or the largest."""
 
+    ROWS = "rows"
     TOTAL = "total"
     MEAN = "mean"
     LARGEST = "largest"
-    ONE_ROW = "one_row"
 
 
 class Comparison(StrEnum):

@@ -125,8 +125,8 @@ def _format_value(value: CatalogValue) -> str:
 def _format_quantiles(column: QuantileColumn) -> str:
     lower, upper = formats.exact(column.lower), formats.exact(column.upper)
     return (
-        f"{column.name}: of one value for each member ({column.member_value.value}), among {column.cells} public cells "
-        f"from {lower} to {upper}; 1 quantile costs 1 information for each element of a member, 3 cost 2, 9 cost 4"
+        f"{column.name}: among {column.cells} public cells from {lower} to {upper}; 1 quantile costs 1 information for "
+        "each element of a member, 3 cost 2, 9 cost 4"
     )
 
 

@@ -10,6 +10,7 @@ from pinot_connector.coverage import Coverage, InCells
 from pinot_connector.formats import decimals
 from pinot_connector.value_parameters import (
     GridScale,
+    MemberValue,
     QuantileColumn,
     ShownNumber,
     ShownQuantile,
@@ -127,16 +128,17 @@ class OneLook:
 
 @dataclass(frozen=True)
 class Quantiles:
-    """Of what quantiles are released, and what a question shows of them.
+    """Of what quantiles are released, and what a question shows of them; `member_value`: of which values of a member.
 
-    About the smallest and the largest value are those at rank `spare_members` from the end; None: neither is asked for.
+    About the smallest and the largest value are those at rank `spare_values` from the end; None: neither is asked for.
     `contributions` is how contributions are bounded; None: all is one group. `ordered_by` is the place
     in `shown` of what the list is in the order of; None: it is in that of its elements.
     """
 
     column: QuantileColumn
     shown: tuple[ShownQuantile, ...] = field(metadata=read_by(shown_quantiles))
-    spare_members: int | None
+    spare_values: int | None
+    member_value: MemberValue
     contributions: Contributions | None = None
     ordered_by: int | None = None
 

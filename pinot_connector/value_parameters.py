@@ -11,7 +11,7 @@ from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.coverage import Coverage
 from pinot_connector.questions import RankFunction
-from pinot_connector.views import day, exact, read_by, view
+from pinot_connector.views import day, exact, known, meanings, read_by, view
 
 
 class AggregateFunction(Enum):
@@ -82,12 +82,19 @@ class Sums:
 
 
 class MemberValue(Enum):
-    """Which value of a member quantiles are of: its total, the mean or the largest of its rows, or one of them."""
+    """Which values of a member quantiles are of: its rows, or one value, their total, their mean or the largest."""
 
+    ROWS = "rows"
     TOTAL = "total"
     MEAN = "mean"
     LARGEST = "largest"
-    ONE_ROW = "one_row"
+
+    def called(self, column: str) -> str:
+        """Return what the values of a column are called: by its own name only those of rows are."""
+        return column if self is MemberValue.ROWS else f"{self.value}_{column}_per_member"
+
+
+_MEMBER_VALUES = meanings(MemberValue, dp_pb2.MemberValue.DESCRIPTOR)
 
 
 class GridScale(Enum):
@@ -102,12 +109,11 @@ class GridScale(Enum):
 class QuantileColumn:
     """A column whose quantiles may be asked for; all numbers are exact. With a grid of dates its values are days.
 
-    Of each member one value counts in each element, by the rule `member_value`, in steps of `quantum`. It is in one of
-    so many public `cells` between `lower` and `upper`; values beyond are in the first cell or the last one.
+    Each value, in steps of `quantum`, is in one of so many public `cells` between `lower` and `upper`; values beyond
+    are in the first cell or the last one.
     """
 
     name: str
-    member_value: MemberValue
     quantum: Fraction
     scale: GridScale
     lower: Fraction | datetime.date = field(metadata=read_by(lambda message: _end(message, message.lower)))
@@ -121,7 +127,7 @@ def _end(message: dp_pb2.QuantileColumn, text: str) -> Fraction | datetime.date:
 
 @dataclass(frozen=True)
 class RankCut:
-    """A part of the members in the cell of another quantile, `position`, by which a rank may be off further."""
+    """A part of the values in the cell of another quantile, `position`, by which a rank may be off further."""
 
     position: int
     part: Fraction
@@ -131,8 +137,8 @@ class RankCut:
 class ShownQuantile:
     """A quantile that a result shows, `q` None for about the smallest and the largest value.
 
-    With 95 %, for all quantiles of an element together, its wanted rank is within `rank_error` members, and what `cuts`
-    add, of the ranks that the shown cell holds. Both follow from public numbers.
+    With 95 %, for all quantiles of an element together, its wanted rank is within `rank_error` values, and what `cuts`
+    add, of the ranks that the shown cell holds. Both follow from public numbers. `of`: of which values of a member.
     """
 
     function: RankFunction
@@ -140,6 +146,7 @@ class ShownQuantile:
     q: Fraction | None
     alias: str | None
     rank_error: Fraction
+    of: MemberValue
     cuts: tuple[RankCut, ...] = ()
 
     @property
@@ -148,10 +155,11 @@ class ShownQuantile:
         if self.alias is not None:
             return self.alias
         if self.q is None:
-            return f"{self.function.value}_{self.column}"
-        return f"{self.column}_p{float(100 * self.q):g}"
+            return f"{self.function.value}_{self.of.called(self.column)}"
+        return f"{self.of.called(self.column)}_p{float(100 * self.q):g}"
 
 
 def shown_quantiles(message: dp_pb2.Quantiles) -> tuple[ShownQuantile, ...]:
     """Return the quantiles of a message, each with its column."""
-    return tuple(view(ShownQuantile, each, column=message.column.name) for each in message.shown)
+    of = known(_MEMBER_VALUES, message.member_value)
+    return tuple(view(ShownQuantile, each, column=message.column.name, of=of) for each in message.shown)

@@ -80,7 +80,8 @@ class Average(Generic[Part]):
     def called(self, names: Sequence[PartName]) -> str:
         """Return its name: an average of totals is another number than one of rows."""
         (name,) = names
-        return f"average_{name.column}_per_{'row' if name.over_rows else 'member'}{name.where}"
+        of = name.column or str(name.function)
+        return f"average_{of}_per_{'row' if name.over_rows else 'member'}{name.where}"
 
 
 @dataclass(frozen=True)

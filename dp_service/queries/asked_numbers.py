@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from dp_service.parameters.numbers import Form, Plain
 from dp_service.queries.filters import Filter, require_valid
-from dp_service.terms import AggregateFunction, RankFunction
+from dp_service.terms import AggregateFunction, MemberValue, RankFunction
 
 MAXIMUM_QUANTILE_DENOMINATOR = 10_000
 
@@ -83,18 +83,20 @@ def sum_of(column: str) -> AskedNumber:
 
 @dataclass(frozen=True)
 class AskedQuantile:
-    """A quantile of a column's values, one for each member, or about the smallest or the largest of them.
+    """A quantile of a column's values in the rows, or of one for each member, or about the smallest or the largest.
 
     Attributes:
         function: Which of them.
         column: The column.
         q: The quantile, strictly between 0 and 1; None for the smallest and the largest.
+        of: Of which values of a member.
         alias: Its name in SQL, and no part of the question.
     """
 
     function: RankFunction
     column: str
     q: Fraction | None = None
+    of: MemberValue = MemberValue.ROWS
     alias: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:

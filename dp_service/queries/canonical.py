@@ -62,7 +62,7 @@ from dp_service.queries.value_sets import (
     texts_of,
     universe_of_column,
 )
-from dp_service.terms import ColumnType, MemberValue
+from dp_service.terms import ColumnType
 
 
 def canonicalise(
@@ -121,7 +121,7 @@ def canonicalise(
         member=table.member,
         dimensions=dimensions,
         measure=_counted(query, table, {each.name for each in dimensions}),
-        clip=table.tau(query.measure, delta) if table.clips(query) else None,
+        clip=table.tau(Measure.EVENTS, delta) if table.clips(query) else None,
         restrictions=allowed,
         values=added_up(query, table, delta).coordinates,
         quantiles=_query_quantiles(query, table),
@@ -230,8 +230,8 @@ def _query_quantiles(query: HistogramQuery, table: Table) -> QueryQuantiles | No
     if not query.quantiles:
         return None
     column = table.quantile(query.quantiles[0].column)
-    salt = table_salt(table.name, _ROWS_OF_A_MEMBER) if column.member_value is MemberValue.ONE_ROW else b""
-    return QueryQuantiles(query_value(column), column.member_value, column.spec, salt)
+    salt = table_salt(table.name, _ROWS_OF_A_MEMBER) if query.ranks_rows else b""
+    return QueryQuantiles(query_value(column), query.quantiles[0].of, column.spec, salt)
 
 
 def _mentioned(

@@ -22,9 +22,9 @@ from dp_service.terms import GridSpec, MemberValue
 
 @dataclass(frozen=True)
 class QueryQuantiles:
-    """The column that quantiles are of: which value of a member counts, and the grid that it is chosen from.
+    """The column that quantiles are of: which values of a member count, and the grid that they are chosen from.
 
-    `salt` is public; by it one row of a member is chosen, if that is the rule, and else it is empty.
+    `salt` is public; by it rows of a member are chosen, if quantiles are of rows, and else it is empty.
     """
 
     value: QueryValue
@@ -46,7 +46,7 @@ class CanonicalQuery:
     """What a question means: complete, so that an engine's query can be written from it without the policy.
 
     `clip` is how many events of one member count in one element at most; None: all, or members are counted. Where
-    events are counted and there are `values`, sums are over rows, and there is a clip.
+    events are counted and there are `values`, sums are over rows, and there is a clip, as of quantiles of rows.
     `restrictions` has at most one for each column and is sorted by the column's name; `conditions` are those that are
     on several columns, or on no set of values, all of which must hold, sorted. `values` is what is added up beside the
     count, each once: columns by name, then what has a condition, and numbers of rows. A row counts only if it can be
@@ -99,6 +99,11 @@ class CanonicalQuery:
     def rows_summed(self) -> int | None:
         """As how many rows a member counts at most in sums over rows; None: there are none, or they are of totals."""
         return self.clip if self.values and self.measure is Measure.EVENTS else None
+
+    @property
+    def ranks_rows(self) -> bool:
+        """Whether quantiles are of rows, of a member in an element at most `clip`."""
+        return self.quantiles is not None and self.quantiles.rule is MemberValue.ROWS
 
     def end_of(self, column: str) -> int:
         """Return the first integer above all that an ordinal column, which is restricted, may have."""

@@ -137,6 +137,11 @@ def _coordinate(
     value = query_value(column)
     if is_within_months(query.dimensions):
         value = replace(value, bounds=column.bounds_in_months)
+    if query.over_rows and table.measures.counts_rows:
+        # Beside a count of members a sum over rows is that of totals, which tau rows may reach.
+        tau, rows = table.tau(Measure.EVENTS, delta), value.bounds.rows
+        of_rows = Clamp(rows.low * tau, rows.high * tau)
+        value = replace(value, bounds=replace(value.bounds, totals=of_rows))
     if condition is None:
         return value, column.weight
     if averaged:

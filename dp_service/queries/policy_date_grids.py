@@ -13,14 +13,14 @@ from fractions import Fraction
 from dp_service.queries.columns import Nulls
 from dp_service.queries.elements import days_of
 from dp_service.queries.value_columns import GridSchema, QuantileColumn, QuantileSchema
-from dp_service.terms import GridScale, GridSpec, MemberValue, ValueType
+from dp_service.terms import GridScale, GridSpec, ValueType
 from dp_service.values.bounds import Clamp, ValueBounds
 from dp_service.values.cells import MAX_CELLS
 from dp_service.values.quantum import Quantum
 from gris_serving.yaml_texts import KeyPath
 
 _Found = Iterator[tuple[str, str]]
-_NOT_OF_DAYS = ("quantum", "row_lower", "row_upper", "null_value", "max_rows")
+_NOT_OF_DAYS = ("quantum", "row_lower", "row_upper", "null_value")
 
 
 def is_of_dates(schema: QuantileSchema) -> bool:
@@ -48,8 +48,6 @@ def _of_column(schema: QuantileSchema) -> _Found:
         yield "type", "expected date, which a grid of dates is of"
     if schema.grid.scale is not GridScale.DATES:
         yield "grid.scale", "expected dates, since the column is of type date"
-    if schema.member_value not in (MemberValue.LARGEST, MemberValue.ONE_ROW):
-        yield "member_value", "expected largest, which is the last day, or one_row: days are not added up"
     for key in _NOT_OF_DAYS:
         if key in schema.model_fields_set:
             yield key, "expected none: a column of dates has whole days, and leaves out rows without one"

@@ -1,8 +1,8 @@
 """The block `quantiles` of a table: the columns whose quantiles may be asked for, each with its public grid.
 
 All numbers are public and come from the policy, never from the data. What engines compute has to be exact on every one
-of them, also on those that compute in doubles: totals and means by the largest number of rows, and the cell of a value
-by the grid itself.
+of them, also on those that compute in doubles: members' totals and means by the largest number of rows, and the cell of
+a value by the grid itself.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dp_service.queries.policy_schema import PolicySchema
 from dp_service.queries.policy_values import LARGEST_BOUND, null_value
 from dp_service.queries.tables import Policy, Table
 from dp_service.queries.value_columns import GridSchema, QuantileColumn, QuantileSchema
-from dp_service.terms import ColumnType, GridScale, GridSpec, MemberValue, ValueType
+from dp_service.terms import ColumnType, GridScale, GridSpec, ValueType
 from dp_service.values.bounds import SUMS_IN_DOUBLES, Clamp, ValueBounds
 from dp_service.values.cells import Grid
 from dp_service.values.quantum import Quantum
@@ -27,7 +27,6 @@ MAXIMUM_LISTED_CELLS = 2_000
 """The most cells of a geometric grid: a query lists its edges, and has to fit into a message."""
 
 _Found = Iterator[tuple[str, str]]
-_ADDED_UP = (MemberValue.TOTAL, MemberValue.MEAN)
 
 
 def quantile_columns(
@@ -61,8 +60,6 @@ def _column(name: str, schema: QuantileSchema, path: KeyPath, fault: Fault) -> Q
         return None
     row_lower, row_upper = _row_bounds(schema, ends)
     rows = Clamp(quantum.exact_steps(row_lower), quantum.exact_steps(row_upper))
-    for key, message in _of_sums(schema, rows):
-        fault((*path, key), message)
     edges = Grid.of(spec).edges
     bounds = ValueBounds(quantum, rows, Clamp(edges[0], edges[-1] - 1))
     return schema.resolved(QuantileColumn, name=name, bounds=bounds, spec=spec, null_value=null_value(schema))
@@ -90,9 +87,8 @@ def _spec(schema: QuantileSchema, quantum: Quantum, ends: tuple[Fraction, Fracti
 
 
 def _row_bounds(schema: QuantileSchema, ends: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
-    """Return the bounds of a row; by default those of the grid, and for what is added up 0 as well."""
-    zero = [Fraction(0)] if schema.member_value in _ADDED_UP else []
-    lower, upper = min(ends[0], *zero, ends[0]), max(ends[1], *zero, ends[1])
+    """Return the bounds of a row; by default those of the grid, and 0 as well, for rows are added up to totals."""
+    lower, upper = min(ends[0], Fraction(0)), max(ends[1], Fraction(0))
     return (
         lower if schema.row_lower is None else schema.row_lower,
         upper if schema.row_upper is None else schema.row_upper,
@@ -143,27 +139,6 @@ def _of_grid(spec: GridSpec) -> Iterator[str]:
         )
 
 
-def _of_sums(schema: QuantileSchema, rows: Clamp) -> _Found:
-    """Yield that a member's rows could not be added up exactly."""
-    if schema.member_value not in _ADDED_UP:
-        if schema.max_rows is not None:
-            yield "max_rows", "expected none: only totals and means add rows up"
-        return
-    if schema.max_rows is None:
-        yield (
-            "max_rows",
-            "expected the largest number of rows of the table: totals and means must be exact on every engine",
-        )
-        return
-    # Of a mean, twice the sum and the number of rows are added.
-    if schema.max_rows * (2 * max(abs(rows.low), abs(rows.high)) + 1) >= SUMS_IN_DOUBLES:
-        yield (
-            "max_rows",
-            "expected less, a coarser quantum or narrower bounds of rows: sums could reach 2^53 quanta, beyond which "
-            "an engine that sums in doubles is not exact",
-        )
-
-
 def check_quantiles(policy: Policy, schema: PolicySchema, fault: Fault) -> None:
     """Report what the blocks `quantiles` have wrong beside the rest of their tables."""
     for table in policy.tables:
@@ -173,7 +148,7 @@ def check_quantiles(policy: Policy, schema: PolicySchema, fault: Fault) -> None:
         if not table.measures.distinct_members:
             fault(
                 (*path, "measures", "distinct_members"),
-                "expected true: quantiles are of one value for each member",
+                "expected true: quantiles are of the rows of members, or of one value for each",
             )
         for column in table.quantiles:
             for message in _of_column(column, table):
@@ -183,6 +158,14 @@ def check_quantiles(policy: Policy, schema: PolicySchema, fault: Fault) -> None:
 def _of_column(column: QuantileColumn, table: Table) -> Iterator[str]:
     if column.name == table.member:
         yield "expected a column other than the member column"
+    sums, rows = None if table.contributions is None else table.contributions.sums, column.bounds.rows
+    # Of a mean, twice the sum and the number of rows are added.
+    most = 0 if sums is None or column.type is ValueType.DATE else sums.max_rows
+    if most * (2 * max(abs(rows.low), abs(rows.high)) + 1) >= SUMS_IN_DOUBLES:
+        yield (
+            "expected a coarser quantum, narrower bounds of rows or a smaller max_rows in contributions.sums: a "
+            "member's total could reach 2^53 quanta, beyond which an engine that sums in doubles is not exact"
+        )
     listed = next((each for each in table.columns if each.name == column.name), None)
     if listed is not None and column.type is ValueType.DATE:
         if listed.type is not ColumnType.DATE:

@@ -104,12 +104,6 @@ def _of_table(table: Table) -> _Warnings:
             "not among the columns: Pinot then counts all rows without a member as one member; list it with its type",
         )
     yield from _of_changes(table, path)
-    for name, rows in table.stated_rows:
-        yield (
-            (*path, "quantiles", name, "max_rows"),
-            f"a promise that nothing checks: the table has no more than {rows} rows, now and later; beyond them an "
-            "engine that sums in doubles may round",
-        )
     for column in table.columns:
         yield from _of_column(column, table, (*path, "columns", column.name))
 

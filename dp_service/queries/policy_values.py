@@ -159,8 +159,8 @@ def _of_table(table: Table, *, has_values: bool) -> _Found:
     """Yield what a table with values lacks, or a table without them must not have."""
     bounded = table.contributions
     if not has_values:
-        if bounded is not None and bounded.sums is not None:
-            yield "contributions.sums", "expected values as well: the columns that may be summed"
+        if bounded is not None and bounded.sums is not None and not table.quantiles:
+            yield "contributions.sums", "expected values or quantiles as well: the columns that may be summed"
         return
     if bounded is None:
         yield "values", "expected contributions as well: only what a bounded member adds can be summed"

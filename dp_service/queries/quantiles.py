@@ -11,11 +11,12 @@ from dataclasses import replace
 
 from dp_service.parameters.aggregates import QuantilesReleased, ShownQuantile
 from dp_service.parameters.release import ReleaseParameters
+from dp_service.queries.asked_numbers import AskedQuantile
 from dp_service.queries.columns import Column
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Table
-from dp_service.terms import CountNoise, MechanismName
+from dp_service.terms import CountNoise, MechanismName, MemberValue, ValueType
 from dp_service.values.cells import Grid
 
 MAXIMUM_CHOICES = 2_000
@@ -33,7 +34,7 @@ def require_quantiles(query: HistogramQuery, table: Table, dimensions: Sequence[
     """
     if not query.quantiles:
         return
-    table.quantile(query.quantiles[0].column)
+    _require_values(query.quantiles[0], table)
     unknown = [column.name for column in dimensions if column.domain is None]
     if unknown:
         raise RefusedByPolicyError(
@@ -49,6 +50,26 @@ def require_quantiles(query: HistogramQuery, table: Table, dimensions: Sequence[
         )
 
 
+def _require_values(asked: AskedQuantile, table: Table) -> None:
+    """Check that the policy says how many rows of a member count, or that its rows can be added up."""
+    column = table.quantile(asked.column)
+    of_members = table.per_member("PERCENTILE(value, 50)", f"MAX({column.name})")
+    if asked.of is MemberValue.ROWS and not table.measures.counts_rows:
+        raise RefusedByPolicyError(
+            Rule.MEASURE,
+            f"quantiles, MIN and MAX of {column.name} are over rows, of which the policy does not say how many of a "
+            f"member count (measures.rows); of one value for each member they are offered: {of_members}",
+        )
+    if asked.of not in (MemberValue.TOTAL, MemberValue.MEAN):
+        return
+    if column.type is ValueType.DATE or table.contributions is None or table.contributions.sums is None:
+        raise RefusedByPolicyError(
+            Rule.MEASURE,
+            f"quantiles of members' sums and averages of {column.name} are offered of numbers, and where the policy "
+            f"has contributions.sums with max_rows; of each member's largest value they are offered: {of_members}",
+        )
+
+
 def releasing_quantiles(
     parameters: ReleaseParameters, query: HistogramQuery, table: Table
 ) -> ReleaseParameters:
@@ -60,10 +81,10 @@ def releasing_quantiles(
     if not query.quantiles:
         return parameters
     column = table.quantile(query.quantiles[0].column)
+    rule = query.quantiles[0].of
     asked = tuple(ShownQuantile(each.function, each.q, each.alias or "") for each in query.quantiles)
-    quantum, rule = column.bounds.quantum.size, column.member_value
     released = QuantilesReleased.of(
-        column.name, quantum, column.spec, rule, asked, ordered_by=query.ordered_by
+        column.name, column.bounds.quantum.size, column.spec, rule, asked, ordered_by=query.ordered_by
     )
     groups = len(parameters.domain or ())
     if groups * len(asked) > MAXIMUM_CHOICES:
@@ -85,7 +106,6 @@ def releasing_quantiles(
         delta_l0=reach,
         contributions=of_all,
         mechanism=MechanismName.QUANTILE_GUMB,
-        tau=1,
         with_counts=False,
         count_noise=CountNoise.LAPLACE,
         quantiles=released,

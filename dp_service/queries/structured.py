@@ -36,7 +36,7 @@ from dp_service.queries.filters import (
 )
 from dp_service.queries.functions.function import Function
 from dp_service.queries.max_error import MaxError
-from dp_service.terms import AggregateFunction, ColumnType
+from dp_service.terms import AggregateFunction, ColumnType, MemberValue
 
 MAXIMUM_DIMENSIONS = 4
 MAXIMUM_FILTERS = 128
@@ -85,8 +85,8 @@ class HistogramQuery:
         time_range: Which rows count, by the table's time column; None: all.
         k: How many elements to show, from 1 to 2^31 - 1; None: all that the mechanism may show.
         omit_counts: Whether to show only the order of the elements.
-        aggregates: At most 16 different numbers beside the counts, in the order in which they are shown: sums beside
-            counts of members are of their totals, beside counts of events of rows.
+        aggregates: At most 16 different numbers beside the counts, in the order in which they are shown: beside counts
+            of events they are of rows, beside counts of members of members' totals, but for `over_rows`.
         ordered_by: The place in `aggregates`, or in `quantiles`, of the one that the list is in descending order of;
             None: it is in the order of its counts, beside quantiles of its elements. It changes what is shown of a
             release, and not what is released.
@@ -109,6 +109,7 @@ class HistogramQuery:
             COLUMNS, and the other fields are those of a question that groups by one of them.
         explained: Whether its price alone is asked for, by EXPLAIN. No part of the question.
         in_sql: Whether the question was asked in SQL, for the words of errors; no part of the question.
+        over_rows: Whether sums beside a count of members are over rows, as SQL has them, and not of members' totals.
     """
 
     table: str
@@ -133,6 +134,7 @@ class HistogramQuery:
     probed: tuple[tuple[str, ColumnType], ...] = ()
     explained: bool = field(default=False, compare=False)
     in_sql: bool = field(default=False, compare=False)
+    over_rows: bool = False
 
     def __post_init__(self) -> None:
         require_valid(
@@ -192,7 +194,7 @@ class HistogramQuery:
         )
         require_valid(len(set(asked)) == len(asked), "quantiles", "expected each quantile once")
         require_valid(
-            len({each.column for each in asked}) == 1,
+            len({(each.column, each.of) for each in asked}) == 1,
             "quantiles",
             "expected quantiles of one column: each column is a question of its own",
         )
@@ -210,7 +212,7 @@ class HistogramQuery:
         require_valid(
             self.measure is Measure.DISTINCT_MEMBERS,
             "measure",
-            "expected distinct members: quantiles are of one value for each member",
+            "expected distinct members: no count is released beside quantiles",
         )
         require_valid(
             not self.omit_counts, "omit_counts", "expected false: no counts are released beside quantiles"
@@ -261,6 +263,11 @@ class HistogramQuery:
     def sums_rows(self) -> bool:
         """Whether sums and averages are over rows, and not over members' totals."""
         return bool(self.aggregates) and self.measure is Measure.EVENTS
+
+    @property
+    def ranks_rows(self) -> bool:
+        """Whether quantiles are of rows, and not of one value for each member."""
+        return any(each.of is MemberValue.ROWS for each in self.quantiles)
 
     @property
     def the_count(self) -> Part:

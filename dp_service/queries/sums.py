@@ -44,7 +44,7 @@ def sums_released(query: HistogramQuery, added: AddedUp, share: Fraction) -> Sum
         _summed_value(*each, query) for each in zip(added.coordinates, parts, added.numbers, strict=True)
     )
     names = {
-        place: PartName(column.function, column.name, query.sums_rows, column.condition)
+        place: PartName(column.function, column.name, query.sums_rows or query.over_rows, column.condition)
         for place, column in enumerate(columns)
     }
     names[THE_COUNT] = PartName(None)

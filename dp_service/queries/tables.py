@@ -185,11 +185,6 @@ class Table(TableKeys):
         # Whoever counts in so many counts in all that there are.
         return min(prod([most] * MAXIMUM_DIMENSIONS), MAXIMUM_ELEMENTS)
 
-    @property
-    def stated_rows(self) -> tuple[tuple[str, int], ...]:
-        """The columns whose quantiles rest on the largest number of rows of the table, each with this number."""
-        return tuple((each.name, each.max_rows) for each in self.quantiles if each.max_rows is not None)
-
     def quantile(self, name: str) -> QuantileColumn:
         """Return a column whose quantiles a question asks for.
 
@@ -330,12 +325,20 @@ class Table(TableKeys):
         members = _count(Measure.DISTINCT_MEMBERS, self)
         return f"; {members} has no such limit" if self.measures.distinct_members else ""
 
+    def per_member(self, number: str, of: str, by: Sequence[str] = ()) -> str:
+        """Return the statement for a number of one value for each member, such as AVG of SUM(amount), by columns."""
+        columns, keys = ", ".join(by), ", ".join([self.member, *by])
+        inner = f"SELECT {keys}, {of} AS value FROM {self.name} GROUP BY {keys}"  # noqa: S608 - said, and not asked
+        outer = f"SELECT {', '.join([*by, number])} FROM ({inner})"  # noqa: S608 - as above
+        return f"{outer} GROUP BY {columns}" if by else outer
+
     def clips(self, query: HistogramQuery) -> bool:
         """Return whether a query counts at most tau rows of a member in one element.
 
-        Where rows are summed, it does whatever the policy assumes.
+        Where numbers of rows are asked for, it does whatever the policy assumes.
         """
-        return query.sums_rows or (query.measure is Measure.EVENTS and self.measures.assumed_tau is None)
+        counted = query.measure is Measure.EVENTS and self.measures.assumed_tau is None
+        return query.sums_rows or query.ranks_rows or counted
 
     def _listed(self, name: str) -> Column:
         for column in self.columns:
@@ -394,6 +397,11 @@ class Policy:
             for columns in (table.columns, table.values, table.quantiles):
                 names.update(each.name for each in columns)
         return frozenset(names)
+
+    @property
+    def members(self) -> frozenset[str]:
+        """The names of the member columns of all tables."""
+        return frozenset(table.member for table in self.tables)
 
     @property
     def is_divided(self) -> bool:

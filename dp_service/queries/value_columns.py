@@ -12,13 +12,12 @@ from dp_service.queries.columns import Nulls
 from dp_service.queries.policy_types import (
     MAX_DAYS,
     MAXIMUM_DOMAIN_SIZE,
-    MAXIMUM_STATED,
     Bound,
     GridEnd,
     Stated,
     exact_decimal,
 )
-from dp_service.terms import GridScale, GridSpec, MemberValue, ValueType
+from dp_service.terms import GridScale, GridSpec, ValueType
 from dp_service.values.bounds import ValueBounds
 from dp_service.values.cells import MAX_CELLS
 
@@ -104,18 +103,13 @@ class GridSchema(Stated):
 
 
 class QuantileSchema(NumberKeys):
-    """One column with quantiles: its grid, which value of a member counts, how rows are rounded, and its NULLs.
-
-    `max_rows` is how many rows the table has at most, where they are added up; None: they are not.
-    """
+    """One column with quantiles: its grid, how rows are rounded, and its NULLs."""
 
     type: Annotated[ValueType, Field(strict=False)]
     quantum: Annotated[Fraction, BeforeValidator(exact_decimal), Field(gt=0)] = Fraction(1)
-    member_value: Annotated[MemberValue, Field(strict=False)]
     grid: GridSchema
     row_lower: Bound | None = None
     row_upper: Bound | None = None
-    max_rows: Annotated[int, Field(gt=0, le=MAXIMUM_STATED)] | None = None
     nulls: Annotated[Nulls, Field(strict=False)] = Nulls.DROP
     null_value: Bound | None = None
 

@@ -215,7 +215,7 @@ def _table(table: Table, columns: list[dp_pb2.CatalogColumn], *, now: int) -> dp
 
 
 def _quantile_column(column: QuantileColumn) -> dp_pb2.QuantileColumn:
-    fields = column_said(column.name, column.bounds.quantum.size, column.spec, column.member_value)
+    fields = column_said(column.name, column.bounds.quantum.size, column.spec)
     return filled(dp_pb2.QuantileColumn(), fields)
 
 

@@ -2,7 +2,6 @@
 
 * `quantum`: a usable value becomes a whole number of steps;
 * `bounds`: the public clamps of a row and of a member's total, and what may be summed without loss;
-* `member_value`: the one value of a member that quantiles are over;
 * `cells`: the public grids that they are chosen from.
 
 Everything here is integer arithmetic on one member's own rows and on public numbers. Bounds and grids never come from

@@ -84,7 +84,6 @@ def _quantiles_json(column: QuantileColumn) -> dict[str, Any]:
         "name": column.name,
         "type": column.type,
         "quantum": str(quantum),
-        "member_value": column.member_value,
         "grid": {
             "scale": grid.scale,
             "from": written(grid.low),
@@ -93,7 +92,6 @@ def _quantiles_json(column: QuantileColumn) -> dict[str, Any]:
         },
         "row_lower": written(rows.low),
         "row_upper": written(rows.high),
-        "max_rows": column.max_rows,
         "nulls": column.nulls,
         "null_value": None if column.null_value is None else str(column.null_value),
     }

@@ -122,22 +122,21 @@ def _format_months_of(value: ValueColumn) -> str:
 
 
 def _format_quantiles(column: QuantileColumn) -> str:
-    """Return which value of a member counts, and among which cells it is."""
+    """Return between which ends rows count, and among which cells values are."""
     quantum, rows, grid = column.bounds.quantum.size, column.bounds.rows, column.spec
     if column.type is ValueType.DATE:
-        step = (grid.high - grid.low) // grid.cells
+        days = formats.counted((grid.high - grid.low) // grid.cells, "day")
         return (
-            f"{column.name}: rows count with {date_of(rows.low)} to {date_of(rows.high)}, and of a member the "
-            f"{column.member_value} of them, among {formats.counted(grid.cells, 'public cell')} of "
-            f"{formats.counted(step, 'day')} from {date_of(grid.low)} to before {date_of(grid.high)}"
+            f"{column.name}: rows count with {date_of(rows.low)} to {date_of(rows.high)}, among "
+            f"{formats.counted(grid.cells, 'public cell')} of {days} from {date_of(grid.low)} to before "
+            f"{date_of(grid.high)}"
         )
     row_lower, row_upper, lower, upper = (
         formats.exact(end * quantum) for end in (rows.low, rows.high, grid.low, grid.high)
     )
     return (
-        f"{column.name}: rows count with {row_lower} to {row_upper}, and of a member the {column.member_value} of "
-        f"them, among {len(PublicGrid.of(grid))} public cells between {lower} and {upper}, in steps of "
-        f"{formats.exact(quantum)}"
+        f"{column.name}: rows count with {row_lower} to {row_upper}, among {len(PublicGrid.of(grid))} public cells "
+        f"between {lower} and {upper}, in steps of {formats.exact(quantum)}"
     )
 
 

@@ -43,8 +43,8 @@ _VALUES = """
 """
 _QUANTILES = """
     quantiles:
-      paid: {type: int64, member_value: largest, grid: {scale: linear, from: 0, to: 20, cells: 10}}
-      owed: {type: decimal, quantum: '0.25', member_value: total, max_rows: 100000,
+      paid: {type: int64, grid: {scale: linear, from: 0, to: 20, cells: 10}}
+      owed: {type: decimal, quantum: '0.25',
         grid: {scale: linear, from: -8, to: 8, cells: 16}}
 """
 _IN_QUERY = "contributions: {bound: in_query, typical: 5, units: 40, min_count: 2"

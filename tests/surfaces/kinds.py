@@ -25,9 +25,13 @@ _VALUES = (
     " price: {type: decimal, quantum: '0.25', lower: -2, upper: 9, nulls: own_count}}"
 )
 _GRID = (
-    "{amount: {type: int64, quantum: 1, member_value: total, max_rows: 1000000,"
+    "{amount: {type: int64, quantum: 1,"
     " grid: {scale: linear, from: 0, to: 100, cells: 20}},"
-    " day: {type: date, member_value: largest, grid: {scale: dates, from: 2024-01-01, to: 2024-01-29, step: 7}}}"
+    " day: {type: date, grid: {scale: dates, from: 2024-01-01, to: 2024-01-29, step: 7}}}"
+)
+_PER_MEMBER = (
+    "SELECT member_id, country, SUM(amount) AS paid, SUM(price) AS cost FROM clamped "
+    "GROUP BY member_id, country"
 )
 POLICY = f"""
 epsilon_per: 0.5
@@ -55,7 +59,8 @@ tables:
     measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}, distinct: {{city: 2}}}}
     columns: {KNOWN}
     values: {_VALUES}
-  quantiles: {{member: member_id, contributions: {{{_ONE_LOOK}}}, {_MEMBERS}, columns: {KNOWN}, quantiles: {_GRID}}}
+  quantiles: {{member: member_id, contributions: {{{_ONE_LOOK}}},
+    measures: {{distinct_members: true, events: {{tau: 1, tau_is: clipped}}}}, columns: {KNOWN}, quantiles: {_GRID}}}
 """
 TABLES = (
     *("plain", "restricted", "unknown", "clipped", "bounded"),
@@ -111,21 +116,23 @@ KINDS = {
         "SELECT country, COUNT(DISTINCT city) AS cities FROM clamped GROUP BY country", "counts.distinct"
     ),
     "sums": _kind(
-        f"SELECT country, {_PEOPLE}, SUM(amount), AVG(amount), AVG(price) FROM clamped GROUP BY country",
+        f"SELECT country, {_PEOPLE}, SUM(paid), AVG(paid), AVG(cost) FROM ({_PER_MEMBER}) GROUP BY country",
         *("sums.of", "sums.clamped", "sums.averages", "intervals.noise"),
     ),
     "sums of rows": _kind(
-        "SELECT country, COUNT(*), SUM(amount) AS paid, AVG(price) FROM clamped GROUP BY country", "sums.of"
+        "SELECT country, COUNT(*), SUM(amount) AS paid, AVG(price), AVG(amount) FILTER (WHERE day < '2024-01-08') "
+        "FROM clamped GROUP BY country",
+        *("sums.of", "sums.conditions", "sums.own_count"),
     ),
     "the order of a sum": _kind(
         f"SELECT country, {_PEOPLE}, SUM(amount) AS paid FROM clamped GROUP BY country ORDER BY paid DESC LIMIT 1",
         "intervals.simultaneous",
     ),
     "numbers with conditions": _kind(
-        f"SELECT country, {_PEOPLE}, COUNT(*), {_PEOPLE} FILTER (WHERE day < '2024-01-08'), AVG(amount) FILTER (WHERE "
+        f"SELECT country, {_PEOPLE}, COUNT(*), {_PEOPLE} FILTER (WHERE day < '2024-01-08'), SUM(amount) FILTER (WHERE "
         "day < '2024-01-08'), SUM(CASE WHEN day >= '2024-01-20' THEN price ELSE 0 END) AS late FROM clamped "
         "GROUP BY country",
-        *("sums.conditions", "sums.number", "sums.own_count"),
+        *("sums.conditions", "sums.number"),
     ),
     "quotients": _kind(
         f"SELECT country, {_PEOPLE}, 100.0 * {_PEOPLE} FILTER (WHERE day < '2024-01-08') / {_PEOPLE} AS early, "
@@ -166,7 +173,9 @@ KINDS = {
         *("quantiles.of", "quantiles.cells", "quantiles.bounded", "quantiles.rank"),
     ),
     "days": _kind(
-        "SELECT country, PERCENTILE(day, 50) AS half FROM quantiles GROUP BY country", "quantiles.of"
+        "SELECT country, PERCENTILE(last, 50) AS half FROM (SELECT member_id, country, MAX(day) AS last FROM quantiles "
+        "GROUP BY member_id, country) GROUP BY country",
+        "quantiles.of",
     ),
 }
 

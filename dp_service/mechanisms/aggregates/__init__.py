@@ -20,7 +20,7 @@ Papers, as the modules name them: Berger and Boos 1994; Bun and Steinke 2016 (ar
 from dp_service.mechanisms.aggregates.bound_moments import BoundMoments, ColumnSums, SumShare
 from dp_service.mechanisms.aggregates.moments_of_names import MomentsOfNames
 from dp_service.mechanisms.aggregates.quantile_gumb import CellsOfGroups, ExtremeGumb, QuantileGumb
-from dp_service.mechanisms.aggregates.rank_errors import RankError, rank_error, rank_errors, spare_members
+from dp_service.mechanisms.aggregates.rank_errors import RankError, rank_error, rank_errors, spare_values
 from dp_service.mechanisms.aggregates.rank_scores import Largest, Quantile, Smallest
 from dp_service.mechanisms.aggregates.ranked_values import RankedValues
 from dp_service.mechanisms.aggregates.released import ReleasedColumn, ReleasedMoments
@@ -42,5 +42,5 @@ __all__ = [
     "SumShare",
     "rank_error",
     "rank_errors",
-    "spare_members",
+    "spare_values",
 ]

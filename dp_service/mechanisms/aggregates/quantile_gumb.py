@@ -3,24 +3,27 @@
 Sources: McSherry and Talwar 2007 (exponential mechanism), Durfee and Rogers 2019, lemma 4.2 (its exact Gumbel order),
 Dong, Durfee and Rogers 2020 (bounded range), Kaplan, Schnapp and Stemmer 2022, arXiv:2110.05429 (several quantiles).
 
-Why it is private. Precondition: every member has one cell in each of at most Delta groups of a known domain, chosen
-from its own rows, and grid and groups are public. One choice among the cells of a group has weights
-exp(e score / range), where one member moves all scores within `range` (`rank_scores`): it is e-bounded range.
+Why it is private. Precondition: every member has at most tau values, each in one cell, in each of at most Delta
+groups of a known domain, chosen from its own rows, and grid and groups are public. One choice among the cells of a
+group has weights exp(e score / (tau range)), where t values of a member move all scores within t ranges
+(`rank_scores`): for a member with t values it is (e t / tau)-bounded range. tau is 1 where each member has one value.
 
-*Several quantiles.* The middle one is chosen first. Members at or below its cell are the left part, which the smaller
-quantiles are chosen from, over these cells; members above it are the right part, for the larger ones. Within a part
+*Several quantiles.* The middle one is chosen first. Values at or below its cell are the left part, which the smaller
+quantiles are chosen from, over these cells; values above it are the right part, for the larger ones. Within a part
 between the cuts for q_low and q_high, a quantile q is (q - q_low) / (q_high - q_low). Given all earlier choices, a
-member is in one part of each level only - those in the cell of a cut go left and nowhere else - so all choices
-of one level together are e-bounded range, as only one of them differs. m quantiles take ceil(log2(m + 1)) levels:
-quartiles 2, deciles 4, percentiles 7.
+value is in one part of each level only - those in the cell of a cut go left and nowhere else - so a member's values in
+the parts of one level, t_1 + t_2 + .., are at most tau. The choices of a level are independent given those before, and
+the ranges of independent choices add up: e t_1 / tau + e t_2 / tau + .. is at most e. So all choices of one level
+together are e-bounded range. m quantiles take ceil(log2(m + 1)) levels: quartiles 2, deciles 4, percentiles 7.
 
 *Several groups.* Choices in different groups share the members that are in both: at most Delta of them differ. So all
 groups and levels together are Delta levels e-bounded-range choices, one after the other: that many units, no call.
 
 A part without cells answers with its cut and draws nothing; that it has none follows from the cut. A part without
-members has equal scores, and is drawn from uniformly.
+values has equal scores, and is drawn from uniformly.
 
-Two things break it: scores with a smaller range than `rank_scores` argues, and parts that overlap.
+Three things break it: scores with a smaller range than `rank_scores` argues, also one without tau, parts that overlap,
+and more than tau values of a member in a group.
 """
 
 from __future__ import annotations
@@ -35,14 +38,14 @@ from numpy.typing import NDArray
 
 from dp_service.mechanisms.aggregates.rank_scores import (
     MAX_DENOMINATOR,
-    MAX_MEMBERS,
+    MAX_VALUES,
     Largest,
     Quantile,
     Ranks,
     Smallest,
     Wanted,
 )
-from dp_service.mechanisms.bounded.contribution_bound import ContributionBound, Counted
+from dp_service.mechanisms.bounded.contribution_bound import ContributionBound
 from dp_service.mechanisms.parameters import Cost, Currency, require_outcome, require_positive_integer
 from dp_service.noise.source import NoiseSource
 from dp_service.noise.weights import LogWeights
@@ -60,10 +63,10 @@ class CellsOfGroups:
     Attributes:
         groups: How many groups there are.
         cells: How many cells the grid has.
-        bound: In how many groups a member has a value.
+        bound: In how many groups a member has values, and in each how many: its tau, in all periods together.
 
     Raises:
-        ValueError: A number is out of range, or the bound is not on members.
+        ValueError: A number is out of range.
     """
 
     groups: int
@@ -73,22 +76,31 @@ class CellsOfGroups:
     def __post_init__(self) -> None:
         require_positive_integer("groups", self.groups, at_most=MAX_CELLS)
         require_positive_integer("cells", self.cells, at_most=MAX_CELLS)
-        if self.bound.counted is not Counted.MEMBERS:
-            raise ValueError("bound must be on members: each has one value in a group")
 
     @property
     def most_groups_of_member(self) -> int:
         """In how many choices of one level a member has a part: P Delta, and no more than there are groups."""
-        return min(self.groups, self.bound.squared_distance)
+        return min(self.groups, self.bound.periods * self.bound.typical)
 
     def require_fitting(self, counts: Integers) -> None:
-        """Raise ValueError unless these are counts of members by group and cell."""
+        """Raise ValueError unless these are counts of values by group and cell."""
         if counts.shape != (self.groups, self.cells) or counts.dtype != np.int64:
             raise ValueError(f"counts must be int64 of {self.groups} groups and {self.cells} cells")
         if counts.size and (
-            counts.min() < 0 or counts.max() > MAX_MEMBERS or counts.sum(axis=1).max() > MAX_MEMBERS
+            counts.min() < 0 or counts.max() > MAX_VALUES or counts.sum(axis=1).max() > MAX_VALUES
         ):
             raise ValueError("counts must not be negative, and have a sum of at most 2^38 in each group")
+
+    def chosen_cell(
+        self, currency: Currency, wanted: Wanted, counts: Integers, noise: NoiseSource, label: str
+    ) -> int:
+        """Choose a cell with probability proportional to exp(e score / (tau range)): e-bounded range.
+
+        Time depends on how many cells there are, and not on who is in them.
+        """
+        scores = wanted.scores(Ranks.of(counts))
+        weights = LogWeights(currency.epsilon_per / (self.bound.tau * wanted.score_range), scores)
+        return int(noise.gumbel_order(weights, 1, label)[0])
 
 
 @dataclass(frozen=True)
@@ -98,8 +110,8 @@ class QuantileGumb:
     `quantiles` ascend strictly between 0 and 1; their common denominator is at most 10,000.
 
     Guarantee: Delta ceil(log2(m + 1)) e-BR choices one after the other, for member-level neighbours in which each
-    member has one value in each of at most Delta groups; hence that many times e^2 / 8 zCDP. Cost: as many units of
-    information, calls 0.
+    member has at most tau values in each of at most Delta groups; hence that many times e^2 / 8 zCDP. Cost: as many
+    units of information, calls 0.
 
     >>> currency = Currency(Fraction("0.15"), Fraction("1e-10"))
     >>> deciles = tuple(Fraction(place, 10) for place in range(1, 10))
@@ -145,7 +157,7 @@ class QuantileGumb:
         """Return a cell for each group and quantile, shape (groups, quantiles), ascending in each group.
 
         Args:
-            counts: How many members are in each cell of each group, int64 of shape (groups, cells).
+            counts: How many values are in each cell of each group, int64 of shape (groups, cells).
             noise: Where all randomness comes from.
 
         Raises:
@@ -173,7 +185,7 @@ class QuantileGumb:
         wanted = Quantile(part.relative(self.quantiles[middle]))
         within = counts[part.low_cell : part.end_cell]
         label = f"{label} quantile {middle}"
-        found[middle] = part.low_cell + chosen_cell(self.currency, wanted, within, noise, label)
+        found[middle] = part.low_cell + self.among.chosen_cell(self.currency, wanted, within, noise, label)
         return part.split(int(found[middle]), self.quantiles[middle])
 
 
@@ -201,7 +213,7 @@ class Part(NamedTuple):
         return (self.first + self.end) // 2
 
     def relative(self, q: Fraction) -> Fraction:
-        """Return which quantile of the part's members is the q of all."""
+        """Return which quantile of the part's values is the q of all."""
         return (q - self.q_low) / (self.q_high - self.q_low)
 
     def split(self, cell: int, q: Fraction) -> list[Part]:
@@ -214,9 +226,9 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class ExtremeGumb:
-    """Choose a cell for the largest, or the smallest, value of each group, with some members to spare.
+    """Choose a cell for the largest, or the smallest, value of each group, with some values to spare.
 
-    The cell is at rank `wanted.spare` from the end, about: a member alone must not be found. `spare_members` gives a
+    The cell is at rank `wanted.spare` from the end, about: a member alone must not be found. `spare_values` gives a
     number that is large enough for it to be below the true largest value, but for a probability alpha.
 
     Guarantee and cost: as one quantile, Delta units and no call. (A quantile of 1 - c / n would need n, and would
@@ -233,7 +245,7 @@ class ExtremeGumb:
     wanted: Largest | Smallest
 
     def __post_init__(self) -> None:
-        require_positive_integer("spare", self.wanted.spare, at_most=MAX_MEMBERS)
+        require_positive_integer("spare", self.wanted.spare, at_most=MAX_VALUES)
 
     def worst_case_cost(self) -> Cost:
         """Return one unit for each group of a member."""
@@ -249,18 +261,8 @@ class ExtremeGumb:
         self.among.require_fitting(counts)
         return np.array(
             [
-                chosen_cell(self.currency, self.wanted, of_group, noise, f"group {group} extreme")
+                self.among.chosen_cell(self.currency, self.wanted, of_group, noise, f"group {group} extreme")
                 for group, of_group in enumerate(counts)
             ],
             dtype=np.int64,
         )
-
-
-def chosen_cell(currency: Currency, wanted: Wanted, counts: Integers, noise: NoiseSource, label: str) -> int:
-    """Choose a cell with probability proportional to exp(e score / range): e-bounded range.
-
-    Time depends on how many cells there are, and not on who is in them.
-    """
-    scores = wanted.scores(Ranks.of(counts))
-    weights = LogWeights(currency.epsilon_per / wanted.score_range, scores)
-    return int(noise.gumbel_order(weights, 1, label)[0])

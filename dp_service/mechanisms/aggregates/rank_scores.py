@@ -1,24 +1,25 @@
 """How far each cell of a public grid is from a wanted rank: the scores that the exponential mechanism chooses by.
 
-Every member has one cell. L(x) is the number of members at or below cell x, R(x) the number of those above, and L(-1)
-= 0, R(-1) = all of them.
+Every value has one cell. L(x) is the number of values at or below cell x, R(x) the number of those above, and L(-1)
+= 0, R(-1) = all of them. A member has one value, or several: one for each of its rows.
 
 *A quantile* q = a / b. Cell x holds the ranks from L(x - 1) to L(x), and q n lies among them exactly if
 a R(x) <= (b - a) L(x) and (b - a) L(x - 1) <= a R(x - 1). So
 
     score(x) = -max( a R(x) - (b - a) L(x), (b - a) L(x - 1) - a R(x - 1), 0 )
 
-is -b times the distance of q n from these ranks. (The plain |a R - (b - a) L| prefers wrong cells where many members
-have one value.) Some cell always has score 0: the first with a R <= (b - a) L.
+is -b times the distance of q n from these ranks. (The plain |a R - (b - a) L| prefers wrong cells where many
+values are equal.) Some cell always has score 0: the first with a R <= (b - a) L.
 
-*The largest*, with c members to spare: R(x) <= c <= R(x - 1), score(x) = -max(R(x) - c, c - R(x - 1), 0). *The
+*The largest*, with c values to spare: R(x) <= c <= R(x - 1), score(x) = -max(R(x) - c, c - R(x - 1), 0). *The
 smallest*: L(x - 1) <= c <= L(x), score(x) = -max(L(x - 1) - c, c - L(x), 0).
 
-Why one member moves all scores within a range. Adding a member at cell y moves a R - (b - a) L by a for x < y and by
+Why one value moves all scores within a range. Adding one at cell y moves a R - (b - a) L by a for x < y and by
 -(b - a) from y on, and the second term by -a up to y and by b - a beyond. A maximum moves by no more than what is in
 it, so every score moves within +-max(a, b - a): a range of 2 max(a, b - a). For the largest and the smallest
-each term moves by 0 or 1, the two in opposite directions: a range of 2. Weights exp(e score / range) are then e-bounded
-range (Durfee and Rogers 2019, lemma 4.2; Dong, Durfee and Rogers 2020).
+each term moves by 0 or 1, the two in opposite directions: a range of 2. The t values of a member move all scores
+within t times that. Weights exp(e score / (tau range)) are then e-bounded range for a member with at most tau values,
+and (e t / tau)-bounded range for one with t (Durfee and Rogers 2019, lemma 4.2; Dong, Durfee and Rogers 2020).
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ Integers = NDArray[np.int64]
 MAX_DENOMINATOR = 10_000
 """Quantiles are a / b with b up to this: 0.9999 is the last of four digits."""
 
-MAX_MEMBERS = 2**38
-"""With so many members, scores of whatever quantile fit what the selection takes."""
+MAX_VALUES = 2**38
+"""With so many values, scores of whatever quantile fit what the selection takes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ranks:
-    """Members up to and above each cell, and those before it; int64 of shape (cells,)."""
+    """Values up to and above each cell, and those before it; int64 of shape (cells,)."""
 
     up_to: Integers
     above: Integers
@@ -50,7 +51,7 @@ class Ranks:
 
     @classmethod
     def of(cls, counts: Integers) -> Ranks:
-        """Return the ranks of cells with so many members each."""
+        """Return the ranks of cells with so many values each."""
         up_to = np.cumsum(counts)
         before = up_to - counts
         total = int(counts.sum())
@@ -62,12 +63,12 @@ class Wanted(Protocol):
 
     @property
     def score_range(self) -> int:
-        """The range within which one member moves all scores."""
+        """The range within which one value moves all scores."""
         ...
 
     @property
     def steps_of_rank(self) -> int:
-        """How much a score falls with each member that a cell is further away."""
+        """How much a score falls with each value that a cell is further away."""
         ...
 
     def scores(self, ranks: Ranks) -> Integers:
@@ -115,7 +116,7 @@ class Quantile:
 
 @dataclass(frozen=True)
 class Largest:
-    """The largest value but for `spare` members."""
+    """The largest value but for `spare` others."""
 
     spare: int
 
@@ -123,13 +124,13 @@ class Largest:
     steps_of_rank = 1
 
     def scores(self, ranks: Ranks) -> Integers:
-        """Return the negative distance of c from the members above a cell and from it on."""
+        """Return the negative distance of c from the values above a cell and from it on."""
         return _negative(ranks.above - self.spare, self.spare - ranks.from_it_on)
 
 
 @dataclass(frozen=True)
 class Smallest:
-    """The smallest value but for `spare` members."""
+    """The smallest value but for `spare` others."""
 
     spare: int
 
@@ -137,7 +138,7 @@ class Smallest:
     steps_of_rank = 1
 
     def scores(self, ranks: Ranks) -> Integers:
-        """Return the negative distance of c from the members before a cell and up to it."""
+        """Return the negative distance of c from the values before a cell and up to it."""
         return _negative(ranks.before - self.spare, self.spare - ranks.up_to)
 
 

@@ -1,10 +1,11 @@
 """Quantiles with the smallest and the largest value: what a question for them releases, as one mechanism.
 
 Why it is private: `quantile_gumb`, for each part. The quantiles, about the smallest and about the largest value of a
-group are chosen one after the other, each part with noise of its own; so for neighbours in which a member has one value
-in each of at most Delta groups there are Delta (ceil(log2(m + 1)) + extremes) e-bounded-range choices that differ.
+group are chosen one after the other, each part with noise of its own; so for neighbours in which a member has at most
+tau values in each of at most Delta groups there are Delta (ceil(log2(m + 1)) + extremes) e-bounded-range choices
+that differ.
 
-Which rank about the smallest and the largest have, the spare members, follows from public numbers: the price of a unit
+Which rank about the smallest and the largest have, the spare values, follows from public numbers: the price of a unit
 and the number of cells.
 """
 
@@ -20,9 +21,8 @@ from numpy.typing import NDArray
 from dp_service.mechanisms.aggregates.quantile_gumb import (
     CellsOfGroups,
     QuantileGumb,
-    chosen_cell,
 )
-from dp_service.mechanisms.aggregates.rank_errors import RankError, rank_error, rank_errors, spare_members
+from dp_service.mechanisms.aggregates.rank_errors import RankError, rank_error, rank_errors, spare_values
 from dp_service.mechanisms.aggregates.rank_scores import Largest, Smallest
 from dp_service.mechanisms.parameters import Cost, Currency, require_outcome
 from dp_service.noise.source import NoiseSource
@@ -39,7 +39,8 @@ class RankedValues:
     """Choose a cell for each quantile of each group, and for about the smallest and the largest value if asked.
 
     Guarantee: Delta (ceil(log2(m + 1)) + extremes) e-BR choices one after the other, for member-level neighbours in
-    which each member has one value in each of at most Delta groups. Cost: as many units of information, calls 0.
+    which each member has at most tau values in each of at most Delta groups. Cost: as many units of information,
+    calls 0.
 
     >>> from dp_service.mechanisms.bounded import ContributionBound
     >>> currency = Currency(Fraction("0.15"), Fraction("1e-10"))
@@ -80,7 +81,7 @@ class RankedValues:
     @property
     def spare(self) -> int:
         """c: from which rank on, counted from the end, about the smallest and the largest value are."""
-        return spare_members(self.currency, self.among.cells, alpha=SPARE_ALPHA)
+        return spare_values(self.currency, self.among, alpha=SPARE_ALPHA)
 
     @property
     def _extremes(self) -> tuple[Smallest | Largest, ...]:
@@ -104,7 +105,7 @@ class RankedValues:
         """Return a cell for each group and value, shape (groups, size): quantiles ascending, smallest, largest.
 
         Args:
-            counts: How many members are in each cell of each group, int64 of shape (groups, cells).
+            counts: How many values are in each cell of each group, int64 of shape (groups, cells).
             noise: Where all randomness comes from.
 
         Raises:
@@ -118,14 +119,14 @@ class RankedValues:
         for group, of_group in enumerate(counts):
             for place, wanted in enumerate(extremes, start=len(self.quantiles)):
                 label = f"group {group} {type(wanted).__name__.lower()}"
-                found[group, place] = chosen_cell(self.currency, wanted, of_group, noise, label)
+                found[group, place] = self.among.chosen_cell(self.currency, wanted, of_group, noise, label)
         return found
 
     def errors(self, *, alpha: Fraction) -> list[RankError]:
         """Return the errors of all values of one group in the order of `run`, which hold together but for alpha.
 
-        That of the smallest and the largest is c at least: in a group of n < c members rank c is beyond them all. No
-        cell is then further from it than c, and often one is chosen that is as far (`Largest`: c less the members from
+        That of the smallest and the largest is c at least: in a group of n < c values rank c is beyond them all. No
+        cell is then further from it than c, and often one is chosen that is as far (`Largest`: c less the values from
         it on).
 
         Raises:
@@ -134,7 +135,7 @@ class RankedValues:
         each, asked = alpha / self.size, self.asked
         found = [] if asked is None else rank_errors(asked, alpha=each * len(self.quantiles))
         of_extremes = (
-            max(rank_error(self.currency, wanted, self.among.cells, alpha=each), Fraction(wanted.spare))
+            max(rank_error(self.currency, wanted, self.among, alpha=each), Fraction(wanted.spare))
             for wanted in self._extremes
         )
         return [*found, *(RankError(error, {}) for error in of_extremes)]

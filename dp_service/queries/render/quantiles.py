@@ -1,9 +1,10 @@
-"""Queries for quantiles: how many members have their value in each cell of a public grid, in each element.
+"""Queries for quantiles: how many values are in each cell of a public grid, in each element.
 
-The value of a member in an element is one number, whatever rule the policy states (`dp_service.values.member_value`):
+A member has one value in an element, or as many as it has rows there, and no more than `clip`:
 
     its total: the sum of its steps; the largest of them; their mean, floor((2 sum + n) / (2 n));
-    one row: the step whose hash with the member and a public salt is the smallest.
+    rows: the steps whose hashes with the member and a public salt are the smallest. Equal steps are told apart by their
+    number among those that are equal, so that rows are chosen, and not values.
 
 The steps of each row are those of `render.sums`: rounded and clamped before anything else. Days are their number since
 1970, in cells of equally many days, which is a linear grid. A value's cell follows from
@@ -26,7 +27,7 @@ from dp_service.terms import ColumnType, GridScale, GridSpec, MemberValue
 from dp_service.values.cells import Grid
 
 STEP_COLUMN = "gris_step"
-_PLACE_COLUMN = "gris_place"
+_COPY_COLUMN, _PLACE_COLUMN = "gris_copy", "gris_place"
 
 
 def member_value(quantiles: QueryQuantiles, dialect: Dialect) -> str:
@@ -39,12 +40,12 @@ def member_value(quantiles: QueryQuantiles, dialect: Dialect) -> str:
             return f"MAX({row})"
         case MemberValue.MEAN:
             return f"CAST(FLOOR((2 * CAST(SUM({row}) AS DOUBLE) + COUNT(*)) / CAST(2 * COUNT(*) AS DOUBLE)) AS BIGINT)"
-        case MemberValue.ONE_ROW:
-            raise AssertionError("a row is chosen before members are grouped")
+        case MemberValue.ROWS:
+            raise AssertionError("rows are chosen before members are grouped")
 
 
 def chosen_rows(rows: str, query: CanonicalQuery, member_text: str, dialect: Dialect) -> str:
-    """Write the one row of each member in each element that its hash chooses.
+    """Write the rows of each member in each element that their hashes choose.
 
     Args:
         rows: The query for elements, members and steps of all rows that count.
@@ -54,29 +55,36 @@ def chosen_rows(rows: str, query: CanonicalQuery, member_text: str, dialect: Dia
     """
     quantiles = query.quantiles
     if quantiles is None:
-        raise AssertionError("only quantiles are of one row")
+        raise AssertionError("only quantiles are of rows")
     names = [identifier(dimension.name, dialect) for dimension in query.dimensions]
-    member, step, place = (identifier(name, dialect) for name in ("gris_member", STEP_COLUMN, _PLACE_COLUMN))
-    texts = [member_text, dialect.canonical_text(step, ColumnType.INT64)]
-    numbered = [
-        f"SELECT {', '.join([*names, member, step])},",
-        f"ROW_NUMBER() OVER (PARTITION BY {', '.join([*names, member])}",
-        f"ORDER BY {dialect.order_hash(quantiles.salt, texts)}, {step}) AS {place}",
+    member, step, copy, place = (
+        identifier(name, dialect) for name in ("gris_member", STEP_COLUMN, _COPY_COLUMN, _PLACE_COLUMN)
+    )
+    columns = ", ".join([*names, member, step])
+    told_apart = [
+        f"SELECT {columns}, ROW_NUMBER() OVER (PARTITION BY {columns} ORDER BY {step}) AS {copy}",
         f"FROM ({rows}) AS {identifier('gris_rows', dialect)}",
+    ]
+    texts = [member_text, *(dialect.canonical_text(each, ColumnType.INT64) for each in (step, copy))]
+    numbered = [
+        f"SELECT {columns},",
+        f"ROW_NUMBER() OVER (PARTITION BY {', '.join([*names, member])}",
+        f"ORDER BY {dialect.order_hash(quantiles.salt, texts)}, {step}, {copy}) AS {place}",
+        f"FROM ({' '.join(told_apart)}) AS {identifier('gris_copies', dialect)}",
     ]
     chosen = [
         f"SELECT {', '.join([*names, member])}, {step} AS {identifier(total_name(0), dialect)}",
         f"FROM ({' '.join(numbered)}) AS {identifier('gris_numbered', dialect)}",
-        f"WHERE {place} = 1",
+        f"WHERE {place} <= {query.clip}",
     ]
     return " ".join(chosen)
 
 
 def counts_of_cells(source: str, query: CanonicalQuery, condition: str, dialect: Dialect) -> str:
-    """Write how many members are in each cell of each element, in the order of `statement`, without its limit.
+    """Write how many values are in each cell of each element, in the order of `statement`, without its limit.
 
     Args:
-        source: The query for the value of each member in each element.
+        source: The query for the values of each member in each element.
         query: The question.
         condition: Which of its rows count; empty: all.
         dialect: The engine's SQL.

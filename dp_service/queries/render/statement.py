@@ -63,7 +63,7 @@ from dp_service.queries.render.sums import (
 )
 from dp_service.queries.render.where import where_condition
 from dp_service.queries.resolution import Resolution
-from dp_service.terms import GRID, MemberValue
+from dp_service.terms import GRID
 
 _CELL, _WEIGHT, _WEIGHTED = "gris_cell", "gris_weight", "gris_weighted"
 
@@ -316,12 +316,11 @@ def relative_statement(resolution: Resolution, dialect: Dialect) -> str:
 
 
 def quantile_statement(resolution: Resolution, dialect: Dialect) -> str:
-    """Write the query for how many members are in each cell of the grid, in each element (`render.quantiles`)."""
+    """Write the query for how many values are in each cell of the grid, in each element (`render.quantiles`)."""
     query = resolution.query
     source, condition = _bounded_source(resolution, dialect)
     found = counts_of_cells(source, query, condition, dialect)
-    of_one_row = query.quantiles is not None and query.quantiles.rule is MemberValue.ONE_ROW
-    window = dialect.window_prefix if of_one_row or condition else ""
+    window = dialect.window_prefix if query.ranks_rows or condition else ""
     return window + dialect.nested_prefix + dialect.prefix + " ".join([found, *_limit(resolution, dialect)])
 
 
@@ -345,10 +344,12 @@ def _bounded_source(resolution: Resolution, dialect: Dialect) -> tuple[str, str]
 
 def _ranked(resolution: Resolution, bound: FirstElements, dialect: Dialect) -> tuple[str, str]:
     """Write what is measured of each member in each element with the element's rank, and which ranks count."""
-    selected = [*_names(resolution.query, dialect), *_measured(resolution.query, dialect)]
+    query = resolution.query
+    selected = [*_names(query, dialect), *_measured(query, dialect)]
     # Of several values in one element each has the element's rank, and no other element has it: the texts that follow
     # the hash tell elements apart.
-    function = "DENSE_RANK" if isinstance(resolution.query.measure, QueryDistinct) else "ROW_NUMBER"
+    several = isinstance(query.measure, QueryDistinct) or query.ranks_rows
+    function = "DENSE_RANK" if several else "ROW_NUMBER"
     member = identifier("gris_member", dialect)
     texts = list(_canonical_texts(resolution, member, dialect))
     order = ", ".join([dialect.order_hash(bound.salt, texts), *texts[1:]])
@@ -391,7 +392,7 @@ def _contributions(resolution: Resolution, dialect: Dialect) -> str:
         rows = f"SELECT {', '.join([*selected, named])} {source} GROUP BY {', '.join([*keys, member, value])}"
         return kept_values(rows, query, query.measure, text, dialect)
     quantiles = query.quantiles
-    if quantiles is not None and quantiles.rule is MemberValue.ONE_ROW:
+    if quantiles is not None and query.ranks_rows:
         step = f"{row_steps(quantiles.value, dialect)} AS {identifier(STEP_COLUMN, dialect)}"
         return chosen_rows(f"SELECT {', '.join([*selected, step])} {source}", query, text, dialect)
     if quantiles is None:

@@ -6,10 +6,9 @@
 
 One of dims may be DATE_TRUNC('month', time): then ORDER BY may also be dims [ASC] alone, as it is without ORDER BY.
 Numbers are one count, with sums and averages and counts of rows that meet a condition, or percentiles (`numbers`). A
-count comes with all of them, whether or not it is selected; beside one of members there may be one of rows. Beside a
-count of members SUM and AVG are over members' totals, one number of each member in each element; beside COUNT(*) alone
-they are over rows, and so is AVG alone. Without dims the count is one total. Without a number, but with a count in
-ORDER BY, the question is about the order alone.
+count comes with all of them, whether or not it is selected; beside one of members there may be one of rows. All other
+numbers are over rows, unless the statement is around one that groups by the member (`per_member`). Without dims the
+count is one total. Without a number, but with a count in ORDER BY, the question is about the order alone.
 
 Beside percentiles there is no LIMIT, and ORDER BY is with one of them. The smallest number comes first in a list of a
 known domain alone.
@@ -42,7 +41,7 @@ from dp_service.queries.sql import tree
 from dp_service.queries.sql.arithmetic import number_selected
 from dp_service.queries.sql.clauses import place_of, placed_in
 from dp_service.queries.sql.conditions import filters_of
-from dp_service.queries.sql.having import having_of, says_that_rows_are
+from dp_service.queries.sql.having import having_of, measure_in, says_that_rows_are
 from dp_service.queries.sql.ordering import Order, is_of_elements, order_of, place_of_number, require_groups
 from dp_service.queries.sql.places import RefusedHereError, located, refuse
 from dp_service.queries.sql.probes import is_probe, probe_of
@@ -168,7 +167,7 @@ def _condition(text: str, table: Table, grouped: tuple[str, ...]) -> tuple[Filte
 
 def _read(text: str, policy: Policy) -> HistogramQuery:
     reader = StatementReader(tokens_of(text))
-    select = flattened(reader.statement(), policy.names)
+    select = flattened(reader.statement(), policy.names, policy.members)
     with placed_in(select):
         asked = _question(select, policy)
     if not (reader.explains or reader.max_error):
@@ -194,7 +193,7 @@ def with_places(text: str, policy: Policy, work: Callable[[], _Answer]) -> _Answ
         found = error
 
     def refuse_again() -> NoReturn:
-        select = flattened(StatementReader(tokens_of(text)).statement(), policy.names)
+        select = flattened(StatementReader(tokens_of(text)).statement(), policy.names, policy.members)
         raise RefusedHereError(place_of(found, select), found)
 
     return located(refuse_again, text, policy.names)
@@ -237,6 +236,9 @@ def _question(select: tree.Select, policy: Policy) -> HistogramQuery:
         aliases=_aliases(selected),
         shown=selected.shown,
         in_sql=True,
+        over_rows=bool(selected.aggregates)
+        and measure is Measure.DISTINCT_MEMBERS
+        and not selected.of_members,
     )
 
 
@@ -297,7 +299,8 @@ def _measure(select: tree.Select, selected: SelectList, ordered: Order, scope: S
         return selected.count.measure
     if selected.counts_members:
         return Measure.DISTINCT_MEMBERS
-    found = ordered.measure or measure_without_count(selected, select, scope)
+    in_having = measure_in(select.having, scope) if select.having and selected.aggregates else None
+    found = ordered.measure or in_having or measure_without_count(selected, select, scope)
     if found is None:
         member = scope.table.member
         refuse(

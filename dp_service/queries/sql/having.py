@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from dp_service.parameters.release import HavingCondition
+from dp_service.queries.asked_numbers import Counted
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.conditions import TURNED, fraction_of
 from dp_service.queries.sql.numbers import is_count, measure_of
@@ -56,6 +57,13 @@ def having_of(
                 yield HavingCondition(place, Comparison.AT_MOST, fraction_of(high))
             case _:
                 refuse(node, _HAVING)
+
+
+def measure_in(node: tree.Expression, scope: Scope) -> Counted | None:
+    """Return what the first count in a condition counts; None: it has none."""
+    if isinstance(node, tree.Call):
+        return measure_of(node, scope) if is_count(node) else None
+    return next((found for part in tree.parts_of(node) if (found := measure_in(part, scope))), None)
 
 
 def says_that_rows_are(root: tree.Expression, scope: Scope) -> bool:

@@ -144,7 +144,7 @@ def rows_of_members(inner: tree.Select, outer: Sequence[tree.Expression]) -> tre
     Raises:
         QuestionError: It is of something else than members and their first times.
     """
-    member = _grouped_by(inner)
+    member = grouped_by(inner)
     times = [found for each in inner.items if (found := _time_of(each.value)) is not None]
     time = times[0]
     if (
@@ -177,11 +177,12 @@ def _conditions(clause: tree.Expression | None) -> list[tree.Expression]:
     return [] if clause is None else list(tree.conjunction(clause))
 
 
-def counting_members(select: tree.Select, inner: tree.Select) -> tree.Select:
+def counting_members(select: tree.Select, member: tree.Expression) -> tree.Select:
     """Return a statement around one of members, whose rows are members, as one of a table's rows."""
-    member = _grouped_by(inner)
 
     def counted(node: tree.Expression) -> tree.Expression:
+        if isinstance(node, tree.OfMember):
+            return node
         if not isinstance(node, tree.Call) or not (node.name == "COUNT" or is_sum_of_ones(node)):
             return node if isinstance(node, tree.Name) else tree.with_parts(node, counted)
         of = (
@@ -189,7 +190,10 @@ def counting_members(select: tree.Select, inner: tree.Select) -> tree.Select:
             if any(isinstance(each, tree.Star | tree.Number) for each in node.arguments)
             else node.arguments
         )
-        same = all(tree.without_places(each) == tree.without_places(member) for each in of)
+        same = all(
+            isinstance(each, tree.OfMember) or tree.without_places(each) == tree.without_places(member)
+            for each in of
+        )
         return replace(node, name="COUNT", arguments=(member,), distinct=True) if same else node
 
     return _changed(select, counted)
@@ -223,7 +227,7 @@ def _time_of(node: tree.Expression) -> tree.Expression | None:
     return _first_in(node) or first_of(node)
 
 
-def _grouped_by(inner: tree.Select) -> tree.Expression:
+def grouped_by(inner: tree.Select) -> tree.Expression:
     """Return the one column that a statement of members groups by."""
     keys = () if inner.group is None else inner.group.keys
     place = whole_number(keys[0]) if len(keys) == 1 else None

@@ -4,10 +4,12 @@
     COUNT(*), COUNT(1), COUNT(member), SUM(1)          rows: those without a member never count
     COUNT(column)                                      rows, of a column that the question groups by or restricts
     COUNT(DISTINCT column), DISTINCTCOUNT(column) ..   distinct values of a column of which the policy offers them
-    SUM(value), AVG(value)                             of the count beside it: of members' totals, or of rows
+    SUM(value), AVG(value)                             of the values of rows
     COUNT(..) FILTER (WHERE ..), SUM(CASE WHEN ..) ..  the same of the rows that meet a condition
-    PERCENTILE(value, 50), QUANTILE(value, 0.5) ..     a quantile of the members' values
-    MIN(value), MAX(value)                             about the smallest and the largest value
+    PERCENTILE(value, 50), QUANTILE(value, 0.5) ..     a quantile of the values of rows
+    MIN(value), MAX(value)                             about the smallest and the largest of them
+
+In the place of a value may stand a number of each member (`per_member`).
 
 Apache Pinot and others compute counts and percentiles exactly and by several sketches. All of them ask for the same
 number and differ in how exact it is, so here they are other names of one.
@@ -43,12 +45,17 @@ from dp_service.queries.sql.words import (
     QUANTILES,
 )
 from dp_service.queries.value_columns import ValueNulls
-from dp_service.terms import AggregateFunction, RankFunction
+from dp_service.terms import AggregateFunction, MemberValue, RankFunction
 
 _RANKS = {"MIN": RankFunction.SMALLEST, "MAX": RankFunction.LARGEST}
 _NUMBERS = {
     Measure.DISTINCT_MEMBERS: AggregateFunction.MEMBERS,
     Measure.EVENTS: AggregateFunction.ROWS,
+}
+_OF_MEMBER = {
+    "SUM": MemberValue.TOTAL,
+    **dict.fromkeys(("AVG", "MEAN"), MemberValue.MEAN),
+    "MAX": MemberValue.LARGEST,
 }
 _MAXIMUM_DIGITS = 12
 _WRONG_COUNT = (
@@ -201,9 +208,14 @@ def aggregate_of(call: tree.Call, scope: Scope) -> Form[Part]:
         return Plain(Part(_function(call, scope), condition=condition))
     if call.distinct:
         refuse(call, f"{call.name}(DISTINCT ..) is not accepted: equal values of several members all count")
-    column = _only_column(call, scope)
-    part = Part(AggregateFunction.SUM, column, condition)
-    if call.averaged and scope.table.value(column).nulls is ValueNulls.OWN_COUNT:
+    column, of = _only_value(call, scope)
+    if of not in (None, "SUM", "COUNT"):
+        refuse(
+            call,
+            f"{call.name} of each member's {of} is not accepted: expected SUM(column) or COUNT(*) of each",
+        )
+    part = Part(AggregateFunction.SUM if column else AggregateFunction.ROWS, column, condition)
+    if call.averaged and column and scope.table.value(column).nulls is ValueNulls.OWN_COUNT:
         refuse(call, _WITHOUT_VALUE)
     if call.name == "SUM":
         return Plain(part)
@@ -242,16 +254,36 @@ def _condition(call: tree.Call, scope: Scope) -> tuple[Filter, ...]:
     return found
 
 
-def _only_column(call: tree.Call, scope: Scope) -> str:
+def _only_value(call: tree.Call, scope: Scope) -> tuple[str, str | None]:
+    """Return the column that a function is of, and which number of it each member has; None: its values are rows'."""
     arguments = call.arguments
     if len(arguments) != 1:
         refuse(call, f"expected {call.name} of one column")
     if isinstance(arguments[0], tree.Number):
         refuse(arguments[0], _CONSTANT)
-    found = scope.column_name(arguments[0])
-    if found == scope.table.member:
-        refuse(call, f"{call.name}({found}) is not accepted: members are counted, by COUNT(DISTINCT {found})")
-    return found
+    return _value(arguments[0], scope)
+
+
+def _value(node: tree.Expression, scope: Scope) -> tuple[str, str | None]:
+    if not isinstance(node, tree.OfMember):
+        found = scope.column_name(node)
+        if found == scope.table.member:
+            refuse(
+                node, f"a number of {found} is not accepted: members are counted, by COUNT(DISTINCT {found})"
+            )
+        return found, None
+    call = node.number
+    if scope.column_name(node.member) != scope.table.member:
+        refuse(node.member, "expected the table's member column")
+    if call.where is not None or call.distinct or call.within is not None:
+        refuse(
+            call, "expected SUM, AVG or MAX of a column, or COUNT(*), as they are: a condition is in WHERE"
+        )
+    if is_count(call) and measure_of(call, scope) is Measure.EVENTS:
+        return "", "COUNT"
+    if call.name not in _OF_MEMBER:
+        refuse(call, "expected SUM, AVG or MAX of a column, or COUNT(*), of each member")
+    return _only_value(call, scope)[0], call.name
 
 
 def _check_within(call: tree.Call) -> None:
@@ -263,31 +295,43 @@ def _quantiles(call: tree.Call, alias: Token | None, scope: Scope) -> Iterator[A
     if call.where is not None:
         refuse(call.where, f"a condition in {call.name} is not accepted: ask once more with it in WHERE")
     if call.distinct:
-        refuse(call, f"DISTINCT in {call.name} is not accepted: quantiles are of one value for each member")
+        refuse(call, f"DISTINCT in {call.name} is not accepted: equal values of several rows all count")
     name = None if alias is None else alias_name(alias)
     if call.name in _RANKS:
         _check_within(call)
-        yield AskedQuantile(_RANKS[call.name], _only_column(call, scope), alias=name)
+        column, of = _ranked(*_only_value(call, scope), call)
+        yield AskedQuantile(_RANKS[call.name], column, of=of, alias=name)
         return
-    column, shares = _shares(call, scope)
+    value, shares = _shares(call, scope)
+    column, of = _ranked(*_value(value, scope), call)
     if len(shares) > 1 and alias is not None:
         refuse(alias, "expected no alias for PERCENTILES with several percentiles")
     for share in shares:
-        yield AskedQuantile(RankFunction.QUANTILE, column, share, name)
+        yield AskedQuantile(RankFunction.QUANTILE, column, share, of, name)
 
 
-def _shares(call: tree.Call, scope: Scope) -> tuple[str, list[Fraction]]:
-    """Return the column of a percentile, and which shares of its values are below what is asked for."""
+def _ranked(column: str, of: str | None, call: tree.Call) -> tuple[str, MemberValue]:
+    """Return the column that quantiles are of, and of which of its values."""
+    if of == "COUNT":
+        refuse(
+            call,
+            f"{call.name} of how many rows each member has is not accepted: expected SUM, AVG or MAX of a column",
+        )
+    return column, MemberValue.ROWS if of is None else _OF_MEMBER[of]
+
+
+def _shares(call: tree.Call, scope: Scope) -> tuple[tree.Expression, list[Fraction]]:
+    """Return what a percentile is of, and which shares of its values are below what is asked for."""
     if call.within is not None:
         if call.name not in ("PERCENTILE_CONT", "PERCENTILE_DISC") or len(call.arguments) != 1:
             refuse(call.within, f"WITHIN GROUP is not accepted with {call.name}")
         share = _share(call.arguments[0], whole=1)
-        return scope.column_name(call.within.value), [1 - share if call.within.descending else share]
+        return call.within.value, [1 - share if call.within.descending else share]
     if not call.arguments:
         refuse(call, "a function without a column is not accepted")
-    column, numbers = scope.column_name(call.arguments[0]), call.arguments[1:]
+    column, numbers = call.arguments[0], call.arguments[1:]
     if call.name == "MEDIAN":
-        _only_column(call, scope)
+        _only_value(call, scope)
         return column, [Fraction(1, 2)]
     in_name = PERCENTILE.fullmatch(call.name)
     if in_name is not None and in_name["number"] is not None:

@@ -20,6 +20,7 @@ _KINDS: dict[type, str] = {
     tree.Star: "*",
     tree.Row: "several values in parentheses",
     tree.Not: "NOT before something other than a condition",
+    tree.OfMember: "a number of each member outside of COUNT, SUM, AVG and percentiles",
 }
 _TRUTH = (
     "a condition is not accepted as a column: put it into WHERE or FILTER, or make a column of it, in a view in Pinot "

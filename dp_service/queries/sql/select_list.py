@@ -44,9 +44,10 @@ Column = Dimension | Number
 
 @dataclass(frozen=True)
 class SelectList:
-    """What is selected, in the order of the text."""
+    """What is selected, in the order of the text; `of_members`: of numbers of each member, and not of rows."""
 
     columns: tuple[Column, ...]
+    of_members: bool = False
 
     @property
     def dimensions(self) -> tuple[Dimension, ...]:
@@ -77,7 +78,9 @@ class SelectList:
     def counts_members(self) -> bool:
         """Whether members are counted, also with a condition: then the question's count is of them."""
         counted = [each.measure for each in self.columns if isinstance(each, Count)]
-        return Measure.DISTINCT_MEMBERS in counted or AggregateFunction.MEMBERS in self.added
+        return (
+            self.of_members or Measure.DISTINCT_MEMBERS in counted or AggregateFunction.MEMBERS in self.added
+        )
 
     def counted(self, measure: Counted) -> Counted | AskedNumber:
         """Return what a count that a clause writes is: the question's, or the second one beside it."""
@@ -128,7 +131,9 @@ def select_list_of(select: tree.Select, scope: Scope) -> SelectList:
     Raises:
         QuestionError: Something of it is not accepted.
     """
-    found = SelectList(_beside_members([each for item in select.items for each in _selected(item, scope)]))
+    of_members = any(map(_is_of_members, (each.value for each in select.items)))
+    columns = [each for item in select.items for each in _selected(item, scope)]
+    found = SelectList(_beside_members(columns), of_members)
     counts = [each for each in found.columns if isinstance(each, Count)]
     if len(counts) > 1 and any(isinstance(each.measure, DistinctValues) for each in counts):
         refuse(
@@ -144,6 +149,8 @@ def select_list_of(select: tree.Select, scope: Scope) -> SelectList:
             "expected nothing but columns, percentiles, MIN and MAX: counts, SUM and AVG are another release, so ask "
             "for them apart",
         )
+    if found.counts_members and not of_members:
+        _check_beside_members(select, found, scope)
     _check_aliases(select, found, scope)
     for item in select.items:
         if isinstance(item.value, tree.Call) and is_number(item.value):
@@ -158,6 +165,25 @@ def _beside_members(columns: Sequence[Column]) -> tuple[Column, ...]:
     return tuple(
         replace(_ROWS, alias=each.alias) if each == Count(Measure.EVENTS) else each for each in columns
     )
+
+
+def _is_of_members(node: tree.Expression) -> bool:
+    return isinstance(node, tree.OfMember) or any(map(_is_of_members, tree.parts_of(node)))
+
+
+def _check_beside_members(select: tree.Select, found: SelectList, scope: Scope) -> None:
+    """Refuse averages of rows beside a count of members, which no count of rows is beside to divide by."""
+    averages = [each for each in found.aggregates if isinstance(each.form, Average)]
+    if averages:
+        average = next(
+            each.value for each in select.items if is_number(each.value) and not is_count(each.value)
+        )
+        per_member = scope.table.per_member("AVG(value)", f"SUM({averages[0].parts[0].column})", found.names)
+        refuse(
+            average,
+            "an average beside COUNT(DISTINCT ..) is not accepted: it is over rows, so ask for it with COUNT(*), or "
+            f"alone. The average of members' totals is {per_member}",
+        )
 
 
 def without_repeats(select: tree.Select) -> tree.Select:
@@ -201,23 +227,21 @@ def dimension_selected(item: tree.Item, scope: Scope) -> Dimension:
 def measure_without_count(found: SelectList, select: tree.Select, scope: Scope) -> Measure | None:
     """Return which count comes with sums and averages whose text selects none; None: no number is selected.
 
-    A sum of members' totals is the sum over their rows, but for what bounds cut, so it comes with the members. An
-    average without more is over rows in SQL, and so it is here.
+    Numbers are over rows, as in SQL. Where the policy does not say how many rows of a member count, a sum over rows is
+    one of members' totals.
     """
     if not found.aggregates:
         return Measure.DISTINCT_MEMBERS if found.quantiles else None
-    if AggregateFunction.ROWS in found.added:
+    if scope.table.measures.counts_rows or AggregateFunction.ROWS in found.added:
         return Measure.EVENTS
-    if not any(isinstance(each.form, Average) for each in found.aggregates):
-        return Measure.DISTINCT_MEMBERS if scope.table.measures.distinct_members else Measure.EVENTS
-    if not scope.table.measures.counts_rows:
-        member = scope.table.member
+    averages = [each for each in found.aggregates if isinstance(each.form, Average)]
+    if averages:
         refuse(
             next(each.value for each in select.items if is_number(each.value)),
-            "AVG without a count is over rows, which the policy does not offer for this table: SELECT COUNT(DISTINCT "
-            f"{member}) before it is the average of members' totals",
+            "AVG is over rows, which the policy does not offer for this table; the average of members' totals is "
+            f"{scope.table.per_member('AVG(value)', f'SUM({averages[0].parts[0].column})', found.names)}",
         )
-    return Measure.EVENTS
+    return Measure.DISTINCT_MEMBERS
 
 
 def _check_aliases(select: tree.Select, found: SelectList, scope: Scope) -> None:

@@ -123,6 +123,14 @@ class Sum(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class OfMember(Node):
+    """A number of each member, of a statement that groups by the member."""
+
+    number: Call
+    member: Name
+
+
+@dataclass(frozen=True, slots=True)
 class Row(Node):
     """Several expressions in parentheses."""
 
@@ -215,6 +223,7 @@ Expression = (
     | Cast
     | Product
     | Sum
+    | OfMember
     | Row
     | All
     | Any

@@ -8,6 +8,9 @@
         WHERE .. GROUP BY member HAVING MIN(day) >= .. AND MIN(day) < ..
     ) GROUP BY first                                     members by the bucket of their first time, which may also be
                                                          made, and its range stated, around MIN(day) AS first
+    SELECT b, AVG(n) FROM (
+        SELECT member, b, SUM(x) AS n FROM t GROUP BY member, b
+    ) GROUP BY b                                         numbers of one value for each member (`per_member`)
 
 In the third each group has one row of Q, so the sum, the average, the smallest and the largest of it are the number
 itself: BI tools aggregate whatever they read. Of more rows they are refused. A sum of counts counts a member once for
@@ -23,8 +26,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
 from dp_service.queries.sql import tree
-from dp_service.queries.sql.member_functions import counting_members, is_of_members, rows_of_members
+from dp_service.queries.sql.member_functions import (
+    counting_members,
+    grouped_by,
+    is_of_members,
+    rows_of_members,
+)
 from dp_service.queries.sql.numbers import is_aggregate, is_count, is_number
+from dp_service.queries.sql.per_member import check_groups, member_of, values_of_members
 from dp_service.queries.sql.places import refuse, refused
 from dp_service.queries.sql.scope import whole_number
 from dp_service.queries.sql.select_list import own_name
@@ -54,12 +63,13 @@ _REGROUPED = (
 MAXIMUM_SIZE = 20_000
 
 
-def flattened(select: tree.Select, names: Collection[str]) -> tree.Select:
+def flattened(select: tree.Select, names: Collection[str], members: Collection[str]) -> tree.Select:
     """Return a statement of one table that asks what a statement around another one asks.
 
     Args:
         select: The statement.
         names: The names of all columns that there may be, beside which a star's columns have no others of one name.
+        members: The names of the member columns of all tables.
 
     Raises:
         QuestionError: What stands around another statement has a meaning of its own.
@@ -70,13 +80,18 @@ def flattened(select: tree.Select, names: Collection[str]) -> tree.Select:
     inner = source.select
     if any(isinstance(each.value, tree.Star) for each in inner.items):
         _check_beside_star(inner, names)
+    member = member_of(inner, select, members)
     if is_of_members(inner, select):
         renamed, outer = (
             _Renamed(source, inner),
             () if select.where is None else tree.conjunction(select.where),
         )
         rows = rows_of_members(inner, [renamed.changed(each) for each in outer])
-        return counting_members(_of_rows(replace(select, where=None), source, rows), inner)
+        return counting_members(_of_rows(replace(select, where=None), source, rows), grouped_by(inner))
+    if member is not None:
+        found = counting_members(_of_rows(select, source, values_of_members(inner, member)), member)
+        check_groups(found, inner, member)
+        return found
     if inner.group is not None or any(is_number(each.value) for each in inner.items):
         return _of_answer(select, source, _spelt_out(inner))
     return _of_rows(select, source, inner)

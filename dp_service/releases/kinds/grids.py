@@ -14,9 +14,8 @@ RULES = {
     MemberValue.TOTAL: "the sum of its rows",
     MemberValue.MEAN: "the mean of its rows",
     MemberValue.LARGEST: "the largest of its rows",
-    MemberValue.ONE_ROW: "one of its rows, which a salted hash chooses",
 }
-"""Which value of a member counts, in words."""
+"""Which one value of a member counts, in words."""
 SCALES = {
     GridScale.LINEAR: "equally wide",
     GridScale.GEOMETRIC: "wider by a common factor each",
@@ -25,12 +24,11 @@ SCALES = {
 """How the cells of a grid are made, in words."""
 
 
-def column_said(name: str, quantum: Fraction, grid: GridSpec, rule: MemberValue) -> Fields:
+def column_said(name: str, quantum: Fraction, grid: GridSpec) -> Fields:
     """Return what a message says of a column whose quantiles may be asked for."""
     lower, upper = ends_of(grid, quantum)
     return {
         "name": name,
-        "member_value": rule,
         "quantum": quantum,
         "scale": grid.scale,
         "lower": in_text(lower, grid.scale),

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from dp_service.mechanisms import Currency
 from dp_service.mechanisms.aggregates import CellsOfGroups, RankedValues
-from dp_service.mechanisms.aggregates.rank_scores import MAX_MEMBERS
-from dp_service.mechanisms.bounded import ContributionBound
+from dp_service.mechanisms.aggregates.rank_scores import MAX_VALUES
+from dp_service.mechanisms.bounded import ContributionBound, Counted
 from dp_service.mechanisms.selection import Selection
 from dp_service.noise.source import KeyedNoise
 from dp_service.parameters.aggregates import QuantilesReleased, ShownQuantile
@@ -31,7 +31,7 @@ from dp_service.releases.kinds.parts import MOSTLY, IncompleteParametersError, m
 from dp_service.releases.kinds.views import ExpectedAccuracy, IntervalKind, ReleaseView, ShownCells
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.statements import Statement, brief, elements, percent
-from dp_service.terms import ColumnType, Element, GridScale, RankFunction
+from dp_service.terms import ColumnType, Element, GridScale, MemberValue, RankFunction
 from dp_service.values.cells import Grid
 
 Integers = NDArray[np.int64]
@@ -42,7 +42,7 @@ CELL_TYPE = ColumnType.INT64
 
 @dataclass(frozen=True, eq=False)
 class Quantiles(Kind[RankedValues]):
-    """Quantiles, about the smallest and about the largest of the members' values; it counts nothing."""
+    """Quantiles, about the smallest and about the largest of the rows' or the members' values; it counts nothing."""
 
     @classmethod
     def of(cls, parameters: ReleaseParameters, currency: Currency) -> Quantiles:
@@ -51,12 +51,10 @@ class Quantiles(Kind[RankedValues]):
         groups = len(parameters.domain or ())
         if not groups or (bounded is None and groups != 1):
             raise IncompleteParametersError
-        # Without a bound there is one group, in which each member has one value.
-        bound = (
-            ContributionBound(1)
-            if bounded is None
-            else ContributionBound(bounded.typical, periods=bounded.periods)
-        )
+        # Without a bound there is one group.
+        typical, periods = (1, 1) if bounded is None else (bounded.typical, bounded.periods)
+        counted = Counted.EVENTS if stated.rule is MemberValue.ROWS else Counted.MEMBERS
+        bound = made(ContributionBound, typical, parameters.tau, periods, counted)
         among = made(CellsOfGroups, groups, len(Grid.of(stated.grid)), bound)
         values = made(RankedValues, currency, among, stated.quantiles, stated.smallest, stated.largest)
         return cls(parameters, values)
@@ -76,7 +74,7 @@ class Quantiles(Kind[RankedValues]):
         """What a message says of it, with ranks as they hold with 95 %."""
         stated, bounded = self.stated, self.parameters.contributions
         own = {
-            "column": column_said(stated.column, stated.quantum, stated.grid, stated.rule),
+            "column": column_said(stated.column, stated.quantum, stated.grid),
             "shown": [
                 {
                     "function": asked.function,
@@ -87,9 +85,10 @@ class Quantiles(Kind[RankedValues]):
                 }
                 for asked, error in zip(stated.asked, self._ranks_only(1 - MOSTLY), strict=True)
             ],
-            "spare_members": self.mechanism.spare if stated.smallest or stated.largest else None,
+            "spare_values": self.mechanism.spare if stated.smallest or stated.largest else None,
             "contributions": None if bounded is None else bound_said(bounded),
             "ordered_by": stated.ordered_by,
+            "member_value": stated.rule,
         }
         return {"quantiles": own}
 
@@ -113,8 +112,8 @@ class Quantiles(Kind[RankedValues]):
         if len(kept) < len(answer.elements) >= row_limit:
             raise HistogramError("expected only elements of the domain that the query asks for")
         rows = answer.rows(kept).with_count(1)
-        if rows.counts.max(initial=0) > MAX_MEMBERS or rows.counts.sum() > MAX_MEMBERS:
-            raise HistogramError("expected at most 2^38 members in all elements")
+        if rows.counts.max(initial=0) > MAX_VALUES or rows.counts.sum() > MAX_VALUES:
+            raise HistogramError("expected at most 2^38 values in all elements")
         return rows
 
     def elements(self, rows: TypedHistogram, known: tuple[Element, ...] | None) -> list[Element]:
@@ -174,7 +173,7 @@ class Quantiles(Kind[RankedValues]):
             _of_cells(
                 self.stated,
                 cells[place],
-                errors[place].members,
+                errors[place].values,
                 tuple((shown[cut], part) for cut, part in sorted(errors[place].cuts.items()) if part),
             )
             for place in places
@@ -201,17 +200,13 @@ class Quantiles(Kind[RankedValues]):
         is_dates = stated.grid.scale is GridScale.DATES
         steps = "days" if is_dates else f"steps of {brief(stated.quantum)}"
         each = " in each element" if columns else ""
-        yield Statement(
-            "quantiles.of",
-            f"Each member has one value{each}: {RULES[stated.rule]}, in {steps}.",
-            stated.column,
-        )
+        yield Statement("quantiles.of", f"{self._of(each)}, in {steps}.", stated.column)
         low, high = (self._end(end) for end in (0, -1))
         yield Statement(
             "quantiles.cells",
             f"It is chosen among {len(Grid.of(stated.grid))} public cells from {low} to {high}, "
             f"{SCALES[stated.grid.scale]}; what is beyond is in the first cell or in the last one. A result is a "
-            "cell, and no value of the data; it is no confidence interval, and says nothing where no member has a "
+            "cell, and no value of the data; it is no confidence interval, and says nothing where nobody has a "
             "value.",
             stated.column,
             (low, high),
@@ -224,13 +219,13 @@ class Quantiles(Kind[RankedValues]):
         if bounds:
             yield Statement(
                 "quantiles.members",
-                "Members are those that are left in an element once contributions are bounded.",
+                f"{self._counted.capitalize()} are those that are left in an element once contributions are bounded.",
             )
         if stated.smallest or stated.largest:
             yield Statement(
                 "quantiles.extremes",
                 f"About the smallest and the largest value mean the value at rank {self.mechanism.spare} from the end, "
-                "so that no member's own value decides; where there are fewer members, they say nothing.",
+                f"so that no member's own values decide; where there are fewer {self._counted}, they say nothing.",
                 values=(str(self.mechanism.spare),),
             )
 
@@ -240,8 +235,22 @@ class Quantiles(Kind[RankedValues]):
         first, *others = [(percent(asked.q or Fraction(0)), _name(asked)) for asked in wanted] or [("", "")]
         if wanted:
             more = "".join(f", and {part} than {name}" for part, name in others)
-            text = f"About {first[0]} of the members{each} have no larger value than {first[1]}{more}."
+            text = (
+                f"About {first[0]} of the {self._counted}{each} have no larger value than {first[1]}{more}."
+            )
             yield Statement("quantiles.meaning", text, self.stated.column)
+
+    @property
+    def _counted(self) -> str:
+        """What ranks are of."""
+        return "rows" if self.stated.rule is MemberValue.ROWS else "members"
+
+    def _of(self, each: str) -> str:
+        """Return of which values quantiles are."""
+        if self.stated.rule is not MemberValue.ROWS:
+            return f"Each member has one value{each}: {RULES[self.stated.rule]}"
+        rows = self.parameters.tau
+        return f"Each row has a value; at most {rows} of a member count{each}, which a salted hash chooses"
 
     def _end(self, place: int) -> str:
         """Return the first or the last value of the grid."""
@@ -266,14 +275,14 @@ class Quantiles(Kind[RankedValues]):
         for asked, shown in zip(self.stated.asked, found, strict=True):
             largest = sum((part for _, part in shown.cuts), Fraction(0))
             cuts = (
-                f", and of a part of the members in the cells of other quantiles, {brief(largest)} at most"
+                f", and of a part of the {self._counted} in the cells of other quantiles, {brief(largest)} at most"
                 if shown.cuts
                 else ""
             )
             yield Statement(
                 "quantiles.rank",
                 f"With {percent(Fraction(str(confidence)))}{together} the wanted rank of {_name(asked)} is within "
-                f"{brief(shown.rank_error)} members of the ranks in its cell{cuts}.",
+                f"{brief(shown.rank_error)} {self._counted} of the ranks in its cell{cuts}.",
                 self.stated.column,
                 (brief(shown.rank_error),),
             )
@@ -319,7 +328,7 @@ def quantiles_of(parameters: ReleaseParameters) -> QuantilesReleased:
 
 
 def _counts(domain: tuple[Element, ...], cells: int, rows: TypedHistogram) -> Integers:
-    """Return how many members are in each cell of each element, shape (elements, cells)."""
+    """Return how many values are in each cell of each element, shape (elements, cells)."""
     places = {element: place for place, element in enumerate(domain)}
     counts = np.zeros((len(domain), cells), dtype=np.int64)
     for element, count in zip(rows.elements, rows.counts.tolist(), strict=True):

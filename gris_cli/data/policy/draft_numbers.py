@@ -58,7 +58,6 @@ class DraftValue:
         cut: Which share of the sum of members' totals the upper bound cuts.
         month_cut: Which share of sums by month their upper bound cuts.
         rows_cut: Which share of the sum the bounds of rows cut.
-        member_value: Which value of a member quantiles are of.
         grid: Scale, first and last edge of the cells, and their number.
         is_whole: Whether a column of fractions holds whole numbers alone.
         missing: The share of rows without a number that can be summed.
@@ -73,7 +72,6 @@ class DraftValue:
     cut: float
     month_cut: float
     rows_cut: float
-    member_value: str
     grid: tuple[str, Fraction, Fraction, int]
     is_whole: bool
     missing: float
@@ -167,7 +165,10 @@ def _value(
         # Numbers so large that no step suits all of this.
         return
     type_ = ValueType.INT64 if column.type is ColumnType.INT64 else ValueType.DECIMAL
-    member_value = _member_value(column)
+    low_value, high_value = max(numbers.quantile(0.005), reached[0]), min(numbers.quantile(0.995), reached[1])
+    if adds_up(column.name, is_integer=type_ is ValueType.INT64):
+        # Quantiles of members' totals are among the same cells.
+        high_value = max(high_value, min(totals.quantile(0.995), in_total[1]))
     yield DraftValue(
         name=column.name,
         type=type_,
@@ -178,18 +179,10 @@ def _value(
         cut=totals.cut(upper),
         month_cut=0.0 if in_months is None else monthly.cut(in_months[1]),
         rows_cut=numbers.sum_of(np.abs(numbers.each - np.clip(numbers.each, low, high))) / numbers.size,
-        member_value=member_value,
-        grid=_grid(*((totals, in_total) if member_value == "total" else (numbers, reached)), quantum, type_),
+        grid=_grid(low_value, high_value, quantum, type_),
         is_whole=digits == 0 and type_ is ValueType.DECIMAL,
         missing=_missing(connection, draft, float(numbers.often.sum())),
     )
-
-
-def _member_value(column: TableColumn) -> str:
-    is_integer = column.type is ColumnType.INT64
-    if adds_up(column.name, is_integer=is_integer):
-        return "total"
-    return "one_row" if is_integer else "mean"
 
 
 def _reached(connection: duckdb.DuckDBPyConnection, source: str) -> tuple[float, float]:
@@ -270,11 +263,8 @@ def _quantum(
     return step
 
 
-def _grid(
-    ranked: _Numbers, reached: tuple[float, float], quantum: Fraction, kind: ValueType
-) -> tuple[str, Fraction, Fraction, int]:
-    """Return public cells that hold nearly all values: of equal width, or widening where values span much."""
-    low, high = max(ranked.quantile(0.005), reached[0]), min(ranked.quantile(0.995), reached[1])
+def _grid(low: float, high: float, quantum: Fraction, kind: ValueType) -> tuple[str, Fraction, Fraction, int]:
+    """Return public cells between two values: of equal width, or widening where values span much."""
     end = max(Fraction(2 ** max(1, math.ceil(math.log2(max(high, 1.0))))), 2 * quantum)
     is_narrow = kind is ValueType.INT64 and end <= _MOST_CELLS
     if low <= 0 or float(end) / low < _WIDE or is_narrow:

@@ -7,7 +7,6 @@ from fractions import Fraction
 
 from dp_service.terms import ValueType
 from gris_cli.data.policy.draft_numbers import DraftValue
-from gris_cli.data.policy.draft_shape import Shape
 from gris_cli.data.policy.draft_yaml import comment, key
 from pinot_connector import formats
 
@@ -17,9 +16,8 @@ _VALUES = (
     "shorter buckets of time between those of `months`: narrow bounds cut what large members add, wide bring noise."
 )
 _QUANTILES = (
-    "Medians, percentiles, about the smallest and largest: of one value for each member (member_value: total, mean, "
-    "largest or one_row; the last two have no max_rows). By a column they need its domain. DECIDE: the grid's ends "
-    "should be what everybody knows."
+    "Medians, percentiles, about the smallest and largest: of rows, or of members' totals, around a statement that "
+    "groups by the member. By a column they need its domain. DECIDE: the grid's ends should be what everybody knows."
 )
 
 
@@ -83,7 +81,7 @@ def share_text(share: float) -> str:
     return f"about {100 * share:.1g} %" if share < 0.095 else f"about {round(10 * share)}0 %"
 
 
-def quantile_lines(values: Sequence[DraftValue], shapes: Sequence[Shape]) -> Iterator[str]:
+def quantile_lines(values: Sequence[DraftValue]) -> Iterator[str]:
     """Yield the block of quantiles; nothing if there are no numbers."""
     if not values:
         return
@@ -91,9 +89,8 @@ def quantile_lines(values: Sequence[DraftValue], shapes: Sequence[Shape]) -> Ite
     yield "    quantiles:"
     for each in values:
         scale, begin, end, cells = each.grid
-        most = f", max_rows: {shapes[0].most_rows}" if each.member_value != "one_row" else ""
         yield (
-            f"      {key(each.name)}: {{type: {each.type}{_quantum(each)}, member_value: {each.member_value}{most}, "
+            f"      {key(each.name)}: {{type: {each.type}{_quantum(each)}, "
             f"grid: {{scale: {scale}, from: {_number(begin)}, to: {_number(end)}, cells: {cells}}}}}"
         )
 

@@ -194,7 +194,7 @@ def _table(drafted: Drafted) -> Iterator[str]:
     yield f"    columns:{' {}' if is_empty else ''}"
     yield from lines
     yield from value_lines(drafted.values)
-    yield from quantile_lines(drafted.values, drafted.shapes)
+    yield from quantile_lines(drafted.values)
 
 
 def _time_lines(drafted: Drafted) -> Iterator[str]:

@@ -35,11 +35,6 @@ _Valued: TypeAlias = ValueColumn | QuantileColumn
 
 
 SUMS, QUANTILES = "sums", "quantiles"
-_MEMBER_VALUES = {
-    MemberValue.TOTAL: "member total",
-    MemberValue.MEAN: "member mean",
-    MemberValue.LARGEST: "largest member value",
-}
 
 
 @dataclass(frozen=True)
@@ -89,8 +84,7 @@ def clamped(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[Cla
 
 def _clamped_of(connection: duckdb.DuckDBPyConnection, table: Table, value: _Valued) -> Iterator[Clamped]:
     yield _of_rows(connection, table, value)
-    if isinstance(value, QuantileColumn) and value.member_value is MemberValue.ONE_ROW:
-        # Its one row is among those that are counted already.
+    if value.type is ValueType.DATE:
         return
     for column in (None, *(each for each in table.columns if each.group_by)):
         yield _of_totals(connection, table, value, column)
@@ -104,11 +98,11 @@ def _columns(table: Table) -> tuple[_Valued, ...]:
 
 
 def _asking(table: Table, value: _Valued) -> CanonicalQuery:
-    """Return a question that sums a column, or asks for its largest value."""
+    """Return a question that sums a column, or asks for the largest total of a member."""
     aggregates: tuple[AskedNumber, ...] = ()
     quantiles: tuple[AskedQuantile, ...] = ()
     if isinstance(value, QuantileColumn):
-        quantiles = (AskedQuantile(RankFunction.LARGEST, value.name),)
+        quantiles = (AskedQuantile(RankFunction.LARGEST, value.name, of=MemberValue.TOTAL),)
     else:
         aggregates = (sum_of(value.name),)
     question = HistogramQuery(
@@ -184,8 +178,7 @@ def _of_groups(
     )
     ends = {"low": totals.low, "high": totals.high}
     found = connection.execute(sql, {**ends, **source.values}).fetchone()
-    what = _MEMBER_VALUES[value.member_value] if isinstance(value, QuantileColumn) else "member total"
-    return _clamped(value, by, found, what, float(value.bounds.quantum.size))
+    return _clamped(value, by, found, "member total", float(value.bounds.quantum.size))
 
 
 def _counted(below: str, above: str, number: str) -> str:

@@ -77,9 +77,9 @@ tables:
     measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
     columns: {_COLUMNS.replace("NULLS", "")}
     quantiles:
-      price: {{type: decimal, quantum: '0.01', member_value: total, max_rows: 100000,
+      price: {{type: decimal, quantum: '0.01',
                grid: {{scale: linear, from: -4, to: 16, cells: 10}}}}
-      whole: {{type: int64, member_value: largest, nulls: keep, null_value: 2, row_lower: -5, row_upper: 20,
+      whole: {{type: int64, nulls: keep, null_value: 2, row_lower: -5, row_upper: 20,
                grid: {{scale: linear, from: -6, to: 14, cells: 20}}}}
 """
 

@@ -65,9 +65,11 @@ def quantiles_of_members(cluster: CheckedCluster) -> str:
     asked: list[Asked] = []
     rows = member_sums.odd_rows(500)
     for rule in MemberValue:
-        policy = quantiles.policy(rule)
+        policy = quantiles.policy()
         table = _filled_with_numbers(cluster, f"cells_{rule.value}", policy, rows)
-        questions = [quantiles.asked(column, by) for column in ("whole", "number") for by in ((), ("text",))]
+        questions = [
+            quantiles.asked(column, by, of=rule) for column in ("whole", "number") for by in ((), ("text",))
+        ]
         asked += [
             (_asked_of(table, each, policy), quantiles.reference(each, policy, rows)) for each in questions
         ]

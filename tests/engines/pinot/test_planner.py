@@ -245,18 +245,20 @@ SUMS = tuple(
 
 
 SPREAD = {
-    "rows": quantiles.policy(MemberValue.ONE_ROW, table="rows"),
-    "means": quantiles.policy(
-        MemberValue.MEAN, whole=quantiles.WHOLES[1], number=quantiles.NUMBERS[1], typical=3, table="means"
+    "rows": (MemberValue.ROWS, quantiles.policy(table="rows")),
+    "means": (
+        MemberValue.MEAN,
+        quantiles.policy(whole=quantiles.WHOLES[1], number=quantiles.NUMBERS[1], typical=3, table="means"),
     ),
-    "totals": quantiles.policy(
-        whole=quantiles.WHOLES[2], number=quantiles.NUMBERS[2], typical=1, table="totals"
+    "totals": (
+        MemberValue.TOTAL,
+        quantiles.policy(whole=quantiles.WHOLES[2], number=quantiles.NUMBERS[2], typical=1, table="totals"),
     ),
-    "largest": quantiles.policy(MemberValue.LARGEST, table="largest"),
+    "largest": (MemberValue.LARGEST, quantiles.policy(table="largest")),
 }
 QUANTILES = tuple(
-    quantiles.asked(column, by=by, table=table)
-    for table in SPREAD
+    quantiles.asked(column, by=by, of=of, table=table)
+    for table, (of, _) in SPREAD.items()
     for column in ("whole", "number")
     for by in ((), ("text",))
 )
@@ -276,9 +278,10 @@ def found(planned: Ask) -> Found:
     resolutions += [resolve(query, VALUED, now=0) for query in VALUES]
     resolutions += [second_look(resolve(query, TWO_LOOKS, now=0), names) for query, names in SECOND]
     resolutions += [resolve(query, SUMMED[query.table], now=0) for query in SUMS]
-    resolutions += [resolve(query, SPREAD[query.table], now=0) for query in QUANTILES]
+    resolutions += [resolve(query, SPREAD[query.table][1], now=0) for query in QUANTILES]
     tables = {"visits": _table(), "t": _odd_table()}
-    tables |= {name: _summed_table(policy, name) for name, policy in (SUMMED | SPREAD).items()}
+    policies = SUMMED | {name: policy for name, (_, policy) in SPREAD.items()}
+    tables |= {name: _summed_table(policy, name) for name, policy in policies.items()}
     answers = iter(planned(tables, [render(each, "pinot") for each in resolutions]))
     return Found(
         *(
@@ -398,7 +401,7 @@ def test_a_query_finds_the_cells_that_the_reference_finds(found: Found) -> None:
         kinds = {name: kind for name, kind in answer.columns if name != "text"}
         assert set(kinds) == {"gris_cell", "gris_count"}
         assert set(kinds.values()) <= {"INTEGER", "BIGINT"}
-        assert quantiles.reference(query, SPREAD[query.table], sums.odd_rows(500)) == answer.rows
+        assert quantiles.reference(query, SPREAD[query.table][1], sums.odd_rows(500)) == answer.rows
 
 
 def test_no_number_becomes_a_filtered_one(found: Found) -> None:

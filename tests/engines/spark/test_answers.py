@@ -236,14 +236,14 @@ def test_an_infinity_of_one_member_decides_nothing_on_spark(
 
 @pytest.mark.parametrize(
     ("place", "rule"),
-    [(0, MemberValue.ONE_ROW), (1, MemberValue.MEAN), (2, MemberValue.TOTAL), (2, MemberValue.LARGEST)],
+    [(0, MemberValue.ROWS), (1, MemberValue.MEAN), (2, MemberValue.TOTAL), (2, MemberValue.LARGEST)],
 )
 def test_spark_finds_the_cells_that_duckdb_and_the_reference_do(
     summing_engines: Versioned, place: int, rule: MemberValue
 ) -> None:
     """Of the same hard values, whichever value of a member counts, by a formula and by a list of edges."""
-    policy = quantiles.policy(rule, whole=quantiles.WHOLES[place], number=quantiles.NUMBERS[place])
-    for query in (quantiles.asked("number"), quantiles.asked("whole", by=())):
+    policy = quantiles.policy(whole=quantiles.WHOLES[place], number=quantiles.NUMBERS[place])
+    for query in (quantiles.asked("number", of=rule), quantiles.asked("whole", by=(), of=rule)):
         resolution = resolve(query, policy, now=NOW)
         wanted = quantiles.reference(query, policy, sums.odd_rows(500))
         for engine, version in summing_engines:

@@ -11,7 +11,7 @@ from pinot_connector.engines.base import ColumnType
 from pinot_connector.parameters import Consistency, Mechanism
 from pinot_connector.questions import Measure
 from pinot_connector.sqlalchemy.reflection import reflected_columns, table_comment, table_metrics
-from pinot_connector.value_parameters import GridScale, MemberValue, QuantileColumn
+from pinot_connector.value_parameters import GridScale, QuantileColumn
 
 
 def value(name: str) -> CatalogValue:
@@ -38,9 +38,7 @@ TABLE = TableEntry(
     ),
     values=(value("amount"), value("pieces")),
     quantiles=(
-        QuantileColumn(
-            "amount", MemberValue.TOTAL, Fraction(1, 100), GridScale.LINEAR, Fraction(0), Fraction(5000), 50
-        ),
+        QuantileColumn("amount", Fraction(1, 100), GridScale.LINEAR, Fraction(0), Fraction(5000), 50),
     ),
 )
 

@@ -27,9 +27,6 @@ BOUNDS = [
     ("nulls: own_count", "nulls: drop"),
     (r"lower: 0, upper: \d+, row_lower", "lower: 0, upper: 8, row_lower"),
     (r"row_upper: \d+", "row_upper: 8"),
-    ("member_value: total", "member_value: mean"),
-    (r"member_value: \w+, max_rows: \d+", "member_value: largest"),
-    (r"member_value: \w+, max_rows: \d+", "member_value: one_row"),
     (r", to: 2026-\d\d-01", ", refresh: day"),
 ]
 """Edits that comments on bounds suggest, as a pattern and its replacement."""

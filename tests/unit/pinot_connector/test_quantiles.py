@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
@@ -20,6 +21,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dp_service.queries.policy import parse_policy
+from dp_service.terms import MemberValue
 from dp_service.values.cells import Grid
 from gris_cli.app import app
 from pinot_connector import PrivateClient, dbapi
@@ -32,7 +34,7 @@ from pinot_connector.parameters import IntervalKind, Mechanism
 from pinot_connector.questions import Measure
 from pinot_connector.results import PrivateResult
 from pinot_connector.shown_values import AggregateValue, DayValue
-from pinot_connector.value_parameters import GridScale, MemberValue
+from pinot_connector.value_parameters import GridScale
 from tests.support.cells import cell_of
 from tests.support.clients import own_client
 from tests.support.embedded import embedded
@@ -44,8 +46,8 @@ from tests.support.world import new_account
 
 _QUANTILES = """
     quantiles:
-      whole: {type: int64, member_value: largest, grid: {scale: linear, from: -5, to: 15, cells: 20}}
-      number: {type: decimal, quantum: '0.5', member_value: total, max_rows: 100000,
+      whole: {type: int64, grid: {scale: linear, from: -5, to: 15, cells: 20}}
+      number: {type: decimal, quantum: '0.5',
                grid: {scale: geometric, from: 1, to: 200, cells: 12}}
 """
 POLICY = f"""
@@ -55,8 +57,8 @@ count_noise: gaussian
 tables:
   t:
     member: member
-    contributions: {{bound: in_query, typical: 2, units: 9, shift: true}}
-    measures: {{distinct_members: true}}
+    contributions: {{bound: in_query, typical: 2, units: 9, shift: true, sums: {{max_members: 600, max_rows: 100000}}}}
+    measures: {{distinct_members: true, events: {{tau: 1, tau_is: clipped}}}}
     columns:
       member: {{type: string}}
       text: {{type: string, group_by: true, filter: [in], domain: [a, b, z]}}
@@ -64,16 +66,21 @@ tables:
     {_QUANTILES}
   days:
     member: member
-    measures: {{distinct_members: true}}
+    measures: {{distinct_members: true, events: {{tau: 1, tau_is: clipped}}}}
     columns: {{member: {{type: string}}}}
     quantiles:
-      day: {{type: date, member_value: largest, grid: {{scale: dates, from: 2011-01-01, to: 2011-01-29, step: 7}}}}
+      day: {{type: date, grid: {{scale: dates, from: 2011-01-01, to: 2011-01-29, step: 7}}}}
   unbounded:
     member: member
-    measures: {{distinct_members: true}}
+    measures: {{distinct_members: true, events: {{tau: 1, tau_is: assumed}}}}
     columns:
       member: {{type: string}}
       text: {{type: string, group_by: true, domain: [a, b, z]}}
+    {_QUANTILES}
+  members:
+    member: member
+    measures: {{distinct_members: true}}
+    columns: {{member: {{type: string}}}}
     {_QUANTILES}
 """
 SQL = "SELECT text, MIN(whole) AS low, PERCENTILE(whole, 50), PERCENTILEEST(whole, 99.5) AS high FROM t GROUP BY text"
@@ -94,15 +101,19 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def client(services: EmbeddedServices, file: Path) -> Iterator[PrivateClient]:
     """A client with an account of its own."""
-    with own_client(services, {"t": file, "unbounded": file}) as client:
+    with own_client(services, {"t": file, "unbounded": file, "members": file}) as client:
         yield client
 
 
-def counts(column: str, by: tuple[str, ...] = ("text",)) -> dict[str, Counter[int]]:
-    """Return how many members are in each cell of each element, by the pure reference."""
+def counts(
+    column: str, by: tuple[str, ...] = ("text",), of: MemberValue = MemberValue.ROWS, table: str = "t"
+) -> dict[str, Counter[int]]:
+    """Return how many values are in each cell of each element, by the pure reference."""
     under = parse_policy(POLICY)
     found: dict[str, Counter[int]] = {element: Counter() for element in (("a", "b", "z") if by else ("",))}
-    for *element, cell, count in quantiles.reference(quantiles.asked(column, by=by), under, odd_rows(600)):
+    for *element, cell, count in quantiles.reference(
+        quantiles.asked(column, by=by, of=of, table=table), under, odd_rows(600)
+    ):
         found["".join(map(str, element))][int(str(cell))] = int(str(count))
     return found
 
@@ -112,11 +123,11 @@ def grid_of(column: str) -> Grid:
     return Grid.of(parse_policy(POLICY).table("t").quantile(column).spec)
 
 
-def holds(cells: Counter[int], cell: int, q: Fraction) -> bool:
-    """Return whether a cell holds the rank q n, or is next to it by one member."""
-    n = sum(cells.values())
+def holds(cells: Counter[int], cell: int, q: Fraction, *, cut: int | None = None) -> bool:
+    """Return whether a cell holds the rank q n, or is next to it by one, and half of those in the cell of a cut."""
+    n, off = sum(cells.values()), 1 + (0 if cut is None else Fraction(cells[cut], 2))
     before = sum(count for other, count in cells.items() if other < cell)
-    return before - 1 <= q * n <= before + cells[cell] + 1
+    return before - off <= q * n <= before + cells[cell] + off
 
 
 def cell_at(result: PrivateResult, column: str, row: int, place: int) -> int:
@@ -154,14 +165,47 @@ def test_quantiles_of_every_element_are_those_of_the_reference(client: PrivateCl
     assert (other.charged.information, other.release_id == result.release_id) == (2, False)
 
 
-def test_quantiles_of_all_members_need_no_bound(client: PrivateClient) -> None:
-    """A member has one value; three quartiles cost two units, whatever a member could count in by column."""
+@pytest.mark.parametrize(
+    ("function", "of", "called"),
+    [
+        ("SUM", MemberValue.TOTAL, "total"),
+        ("AVG", MemberValue.MEAN, "mean"),
+        ("MAX", MemberValue.LARGEST, "largest"),
+    ],
+)
+def test_a_statement_around_one_of_members_has_quantiles_of_them(
+    client: PrivateClient, function: str, of: MemberValue, called: str
+) -> None:
+    """And never under the name of the column."""
+    table = parse_policy(POLICY).table("t")
+    result = client.sql(table.per_member("MEDIAN(value)", f"{function}(number)", ("text",)))
+    assert [each.title for each in result.parameters.values] == [f"{called}_number_per_member_p50"]
+    assert "one value in each element" in " ".join(each.text for each in result.statements)
+    expected = counts("number", of=of)
+    for place, element in enumerate(("a", "b")):
+        assert holds(expected[element], cell_at(result, "number", place, 0), Fraction(1, 2))
+
+
+def test_rows_need_to_be_bounded_and_the_advice_is_answered(client: PrivateClient) -> None:
+    """A policy that counts no rows has quantiles of one value of each member, as its refusal says."""
+    with pytest.raises(RefusedByPolicy, match="are over rows") as refused:
+        client.sql("SELECT MEDIAN(whole) FROM members")
+    advice = re.search(r"SELECT PERCENTILE\(.+ GROUP BY member\)", str(refused.value))
+    assert advice is not None
+    assert client.sql(advice[0]).parameters.values[0].title == "largest_whole_per_member_p50"
+    with pytest.raises(RefusedByPolicy, match="max_rows"):
+        client.sql(advice[0].replace("MAX", "SUM"))
+
+
+def test_quantiles_of_all_rows_need_no_bound_by_column(client: PrivateClient) -> None:
+    """A member has one row here; three quartiles cost two units, whatever a member could count in by column."""
     for table in ("t", "unbounded"):
         result = client.total(table, quantiles={"number": ["0.25", Fraction(1, 2), 0.75]})
         assert (result.cost.information, result.cost.calls) == (2, 0)
-        (cells,) = counts("number", ()).values()
+        (cells,) = counts("number", (), table=table).values()
+        median = cell_at(result, "number", 0, 1)
         for place in range(3):
-            assert holds(cells, cell_at(result, "number", 0, place), Fraction(place + 1, 4))
+            assert holds(cells, cell_at(result, "number", 0, place), Fraction(place + 1, 4), cut=median)
     few = client.total("t", quantiles={"number": ["0.25"]}, where={"text": ["a"]})
     assert len(few.rows) == 1
 
@@ -235,6 +279,12 @@ def test_what_is_not_offered_is_refused_by_name(
         (SQL.replace("GROUP BY text", "WHERE whole > 1.5 GROUP BY text"), "other than an integer"),
         ("SELECT whole, PERCENTILE(whole, 50) FROM t GROUP BY whole", "whose domain the policy lists"),
         ("SELECT text, MAX(whole) FROM unbounded GROUP BY text", "only where the policy bounds"),
+        ("SELECT MEDIAN(n) FROM (SELECT member, COUNT(*) AS n FROM t GROUP BY member)", "how many rows each"),
+        ("SELECT MEDIAN(n) FROM (SELECT member, MIN(whole) AS n FROM t GROUP BY member)", "SUM, AVG or MAX"),
+        (
+            "SELECT MEDIAN(n) FROM (SELECT member, text, MAX(whole) AS n FROM t GROUP BY member, text)",
+            "one member",
+        ),
     ],
 )
 def test_sql_that_is_not_answered_is_refused_by_name(client: PrivateClient, sql: str, message: str) -> None:
@@ -289,10 +339,7 @@ def test_explain_and_the_catalogue_say_price_grid_and_rank_error(client: Private
     assert result.parameters.quantiles is not None
     assert result.rank_errors == tuple(each.rank_error for each in result.parameters.quantiles.shown)
     listed = client.catalog("t").tables[0].quantiles
-    assert [(each.name, each.member_value, each.cells) for each in listed] == [
-        ("number", MemberValue.TOTAL, 12),
-        ("whole", MemberValue.LARGEST, 20),
-    ]
+    assert [(each.name, each.cells) for each in listed] == [("number", 12), ("whole", 20)]
 
 
 def test_the_command_line_asks_for_quantiles(services: EmbeddedServices, file: Path, tmp_path: Path) -> None:
@@ -320,12 +367,13 @@ def test_deciles_of_the_example_data_are_within_their_rank_errors(
     folder, root = tmp_path_factory.mktemp("retail"), EXAMPLES
     data = root / "online_retail" / "purchases.parquet"
     policy = (root / "quantiles" / "policy.yaml").read_text()
+    deciles = "PERCENTILES(value, 10, 20, 30, 40, 50, 60, 70, 80, 90)"
+    sql = parse_policy(policy).table("online_retail_purchases").per_member(deciles, "SUM(quantity)")
     with (
         embedded(folder, policy) as running,
         own_client(running, {"online_retail_purchases": data}, confidence=NEARLY_SURE) as client,
     ):
-        deciles = [f"0.{tenth}" for tenth in range(1, 10)]
-        result = client.total("online_retail_purchases", quantiles={"quantity": deciles})
+        result = client.sql(sql)
     assert (result.cost.information, result.cost.calls) == (4, 0)
     rows = pq.read_table(data, columns=["member_id", "quantity"]).to_pandas()
     clamped = rows.assign(quantity=rows["quantity"].clip(-10_000, 10_000))

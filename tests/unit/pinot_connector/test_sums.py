@@ -82,7 +82,10 @@ tables:
   apart: {APART.replace("UNITS", str(UNITS))}
   apart_looks: {APART.replace("UNITS", f"{UNITS}{NAMES}")}
 """
-SQL = "SELECT text, COUNT(DISTINCT member) AS people, SUM(number) AS spent, AVG(number) FROM t GROUP BY text"
+SQL = (
+    "SELECT text, COUNT(DISTINCT member) AS people, SUM(number) AS spent, AVG(number) FROM "
+    "(SELECT member, text, SUM(number) AS number FROM t GROUP BY member, text) GROUP BY text"
+)
 
 
 def rows() -> list[Row]:
@@ -209,30 +212,36 @@ def test_counts_sums_and_averages_are_those_of_the_reference(client: PrivateClie
 def test_numbers_of_the_rows_that_meet_a_condition_are_of_one_release(client: PrivateClient) -> None:
     """SQL and texts of Python ask the same; the count of all is what it is, and an order by one is free."""
     chosen = "COUNT(DISTINCT member) FILTER (WHERE text IN ('a', 'b'))"
-    asked_for = f"{chosen}, COUNT(*), SUM(number) FILTER (WHERE text = 'b')"
-    result = client.sql(f"SELECT text, COUNT(DISTINCT member), {asked_for} FROM t GROUP BY text")  # noqa: S608
-    numbers = ["members where text = 'b' OR text = 'a'", "rows", "sum:number where text IN ('b', 'b')"]
+    asked_for = f"SELECT text, COUNT(DISTINCT member), {chosen}, COUNT(*){{}} FROM t GROUP BY text"  # noqa: S608
+    result = client.sql(asked_for.format(""))
+    numbers = ["members where text = 'b' OR text = 'a'", "rows"]
+    again = client.histogram("t", "text", numbers=numbers, order_by="rows")
+    assert again.release_id == result.release_id
+    assert (again.charged.information, again.charged.calls) == (0, 0)
+    numbers.append("sum:number where text IN ('b', 'b')")
     again = client.histogram("t", "text", numbers=numbers, order_by="rows")
     assert [each.title for each in again.parameters.aggregates] == [
         "members_where_1",
         "rows",
         "sum_number_where_2",
     ]
-    assert again.release_id == result.release_id
-    assert (again.charged.information, again.charged.calls) == (0, 0)
-    for text, (count, (met, every, spent)) in shown(result).items():
-        assert met is not None
-        assert every is not None
-        assert spent is not None
-        assert count is not None
-        assert is_near(met.value, count if text in "ab" else 0)
-        assert count <= every.value <= 3 * count
-        # A count that is one more brings 10 with it.
-        is_nothing = any(is_near(spent.value, 10 * more, Fraction(1, 2)) for more in range(-MOST, MOST + 1))
-        assert is_nothing is (text != "b")
-    assert set(shown(result)) == set("abcdef")
+    over_rows = client.sql(asked_for.format(", SUM(number) FILTER (WHERE text = 'b')"))
+    # A count that is one more brings half of what a member may add with it: 20, or 3 rows of 5.
+    for found, centre in ((again, 10), (over_rows, Fraction(15, 2))):
+        assert set(shown(found)) == set("abcdef")
+        for text, (count, (met, every, spent)) in shown(found).items():
+            assert met is not None
+            assert every is not None
+            assert spent is not None
+            assert count is not None
+            assert is_near(met.value, count if text in "ab" else 0)
+            assert count <= every.value <= 3 * count
+            is_nothing = any(
+                is_near(spent.value, centre * more, Fraction(1, 2)) for more in range(-MOST, MOST + 1)
+            )
+            assert is_nothing is (text != "b")
     part = client.histogram("t", "text", numbers=[*numbers, "100 * members where text IN ('a', 'b') / count"])
-    assert part.release_id == result.release_id
+    assert part.release_id == again.release_id
     assert part.parameters.aggregates[3].title == "100_times_members_where_1_per_count"
     for count, values in shown(part).values():
         assert values[0] is not None
@@ -249,11 +258,11 @@ def test_numbers_of_the_rows_that_meet_a_condition_are_of_one_release(client: Pr
 def test_numbers_of_several_are_computed_from_what_is_released_of_them(client: PrivateClient) -> None:
     """SQL and texts of Python ask the same, for the price of their parts; a list is in the order of one, too."""
     each, less = "SUM(number) / SUM(whole)", "SUM(number) - SUM(whole)"
-    asked_for = f"COUNT(DISTINCT member), SUM(number), SUM(whole), {each} AS each, {less}"
+    asked_for = f"COUNT(*), SUM(number), SUM(whole), {each} AS each, {less}"
     result = client.sql(f"SELECT text, {asked_for} FROM t GROUP BY text ORDER BY {each} DESC LIMIT 5")  # noqa: S608
     assert [column.title for column in result.parameters.aggregates[2:]] == [
         "each",
-        "sum_number_minus_sum_whole",
+        "sum_number_of_rows_minus_sum_whole_of_rows",
     ]
     assert result.interval_kind is IntervalKind.SIMULTANEOUS
     order = []
@@ -267,7 +276,8 @@ def test_numbers_of_several_are_computed_from_what_is_released_of_them(client: P
     assert order == sorted(order, reverse=True)
     assert "numbers.arithmetic" in {said.code for said in result.statements}
     numbers = [f"{each} AS each", less]
-    again = client.histogram("t", "text", numbers=numbers, having=f"{less} > -1000", order_by="each")
+    having = f"{less} > -1000"
+    again = client.histogram("t", "text", measure="events", numbers=numbers, having=having, order_by="each")
     assert (again.release_id, again.charged.information) == (result.release_id, 0)
     by_text = {text: values for text, (_, values) in shown(again).items()}
     for text, (_, values) in shown(result).items():
@@ -294,8 +304,7 @@ def test_numbers_in_another_order_are_the_same_release_with_their_own_values(cli
 
 def test_beside_counts_of_rows_sums_and_averages_are_over_rows(client: PrivateClient) -> None:
     """They have other names and other numbers than those of members, and are another release."""
-    sql = SQL.replace("COUNT(DISTINCT member) AS people, SUM(number) AS spent", "COUNT(*), SUM(number)")
-    result = client.sql(sql)
+    result = client.sql("SELECT text, COUNT(*), SUM(number), AVG(number) FROM t GROUP BY text")
     again = client.histogram("t", "text", measure="events", sums=["number"], averages=["number"])
     assert [each.title for each in result.parameters.aggregates] == [
         "sum_number_of_rows",
@@ -392,7 +401,7 @@ def test_columns_with_own_counts_are_averaged_over_their_own_values(
 
 def test_it_is_said_of_which_rows_a_column_with_an_own_count_is(client: PrivateClient) -> None:
     """Explain and the catalogue before, and the result, with the noise of that count."""
-    question = "SELECT text, COUNT(DISTINCT member), AVG(number) FROM apart GROUP BY text"
+    question = "SELECT text, COUNT(*), AVG(number) FROM apart GROUP BY text"
     explained = client.explain(question)
     assert any("Rows without a value of number count" in each for each in explained.sentences)
     (column,) = explained.parameters.sums.columns if explained.parameters.sums else ()
@@ -572,7 +581,10 @@ def test_what_is_not_offered_is_refused_by_name(
         (SQL.replace("SUM(number)", "SUM(DISTINCT number)"), "DISTINCT|other than columns"),
         (SQL.replace("SUM(number)", "SUM(number + 1)"), "arithmetic is not accepted"),
         (SQL.replace("SUM(number)", "MAX(number)"), "MAX"),
-        (f"{SQL} ORDER BY SUM(whole) DESC LIMIT 2", "a number that is selected"),
+        (
+            "SELECT text, COUNT(*), SUM(number) FROM t GROUP BY text ORDER BY SUM(whole) DESC LIMIT 2",
+            "a number that is selected",
+        ),
         (f"{SQL} ORDER BY 5 DESC LIMIT 2", "the count first"),
         (f"{SQL} ORDER BY spent LIMIT 2", "largest number first"),
         (SQL.replace("AS spent", "AS people"), "given twice"),
@@ -616,13 +628,12 @@ def test_the_command_line_asks_for_sums(services: EmbeddedServices, file: Path, 
     options = ["--dp", services.dp_address, "--budget", services.budget_address, "--data", f"t={file}"]
     account = new_account()
     flags = ["--account", account, "--releases", str(tmp_path / "releases.sqlite")]
-    sql = "SELECT text, COUNT(DISTINCT member), SUM(number), AVG(number) FROM t GROUP BY text"
-    question = ["--sql", sql, "--json"]
+    question = ["--sql", SQL, "--json"]
     outcome = CliRunner().invoke(app, ["ask", *options, *flags, *question])
     assert outcome.exit_code == 0, outcome.output
     stated = json.loads(outcome.output)
     assert [each["title"] for each in stated["parameters"]["bounded"]["sums"]["aggregates"]] == [
-        "sum_number",
+        "spent",
         "average_number_per_member",
     ]
     expected = true_sums("number")

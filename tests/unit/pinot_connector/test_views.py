@@ -71,6 +71,7 @@ NOT_SHOWN = {
 }
 NOT_SENT = {
     "ShownQuantile.column": "the name of the column of the quantiles",
+    "ShownQuantile.of": "of which values of a member the quantiles are",
     "ReadColumn.numbers": "the smallest and the largest",
 }
 # What is read in a way of its own, and what has such a part: nothing of this package sends these.

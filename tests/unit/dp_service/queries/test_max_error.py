@@ -34,7 +34,7 @@ QUESTIONS = {
     "a known domain": SMALL,
     "events": "SELECT a, COUNT(*) AS n FROM t GROUP BY a",
     "a total": "SELECT COUNT(DISTINCT m) FROM t",
-    "sums": "SELECT d, COUNT(DISTINCT m), SUM(v), AVG(v) FROM t GROUP BY d",
+    "sums": "SELECT d, COUNT(DISTINCT m), SUM(v) FROM t GROUP BY d",
     "a second count": "SELECT d, COUNT(DISTINCT m), COUNT(DISTINCT m) FILTER (WHERE d = 'x') FROM t GROUP BY d",
     "a series": "SELECT DATE_TRUNC('month', day), COUNT(DISTINCT m) FROM t WHERE day >= '2024-01-01' AND day < "
     "'2025-01-01' GROUP BY 1",

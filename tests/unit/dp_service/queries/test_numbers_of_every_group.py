@@ -66,7 +66,7 @@ def measured() -> Iterator[Resolution]:
     for rule in MemberValue:
         for by in ((), ("text",)):
             for column in ("whole", "number"):
-                yield resolve(quantiles.asked(column, by), quantiles.policy(rule), now=NOW)
+                yield resolve(quantiles.asked(column, by, of=rule), quantiles.policy(), now=NOW)
 
 
 def grouped() -> Iterator[Resolution]:

@@ -14,7 +14,7 @@ from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.table_contributions import Names
 from dp_service.releases.kinds import kind_of, versions
 from dp_service.releases.release_ids import release_specification
-from dp_service.terms import MechanismName
+from dp_service.terms import MechanismName, MemberValue
 from dp_service.values.cells import Grid
 from tests.support.queries.as_in_plans import carried
 from tests.support.queries.quantiles import DAYS, asked, days_policy, policy
@@ -23,15 +23,17 @@ from tests.support.queries.sums import NOW
 POLICY = """
 epsilon_per: 1
 delta: 1e-6
+count_noise: gaussian
 tables:
   t:
     member: member
     measures: {distinct_members: true}
+    contributions: {bound: in_query, typical: 1, units: 10, sums: {max_members: 100, max_rows: 1000}}
     columns:
       member: {type: string}
       text: {type: string, group_by: true, domain: [a, b]}
     quantiles:
-      number: {type: decimal, quantum: '0.01', member_value: total, max_rows: 1000,
+      number: {type: decimal, quantum: '0.01',
                grid: {scale: linear, from: 0, to: 20, cells: 10}}
 """
 
@@ -43,8 +45,6 @@ def test_bounds_of_rows_are_those_of_the_grid_and_of_sums_0() -> None:
     assert (number.bounds.rows.low, number.bounds.rows.high) == (0, 2000)
     above = POLICY.replace("from: 0", "from: 5")
     assert parse_policy(above).table("t").quantiles[0].bounds.rows.low == 0
-    one = above.replace("total, max_rows: 1000", "largest")
-    assert parse_policy(one).table("t").quantiles[0].bounds.rows.low == 500
 
 
 @pytest.mark.parametrize(
@@ -69,12 +69,10 @@ def test_bounds_of_rows_are_those_of_the_grid_and_of_sums_0() -> None:
         ("to: 20", "to: '1e15'", "grid.to", "from -2^50 to 2^50"),
         ("quantum: '0.01'", "quantum: '0.03'", "number.quantum", "one divided by a whole number"),
         ("type: decimal", "type: int64", "number.quantum", "a whole number for an int64 column"),
-        ("max_rows: 1000,", "", "number.max_rows", "the largest number of rows"),
-        ("max_rows: 1000,", "max_rows: 10000000000000,", "number.max_rows", "could reach 2^53"),
-        ("total, max_rows: 1000", "largest, max_rows: 1000", "number.max_rows", "only totals and means"),
-        ("total", "median", "member_value", "'one_row'"),
-        ("max_rows: 1000,", "max_rows: 1000, row_lower: 30,", "number.row_upper", "more than row_lower"),
-        ("max_rows: 1000,", "max_rows: 1000, nulls: keep,", "number.null_value", "stands for NULL"),
+        ("max_rows: 1000}", "max_rows: 10000000000000}", "quantiles.number", "could reach 2^53"),
+        ("'0.01',", "'0.01', member_value: total,", "number.member_value", "there is no such key"),
+        ("'0.01',", "'0.01', row_lower: 30,", "number.row_upper", "more than row_lower"),
+        ("'0.01',", "'0.01', nulls: keep,", "number.null_value", "stands for NULL"),
         ("distinct_members: true", "events: {tau: 1, tau_is: clipped}", "distinct_members", "expected true"),
         ("      number: {type", "      member: {type", "member", "other than the member column"),
         ("      number: {type", "      MEMBER: {type", "quantiles.MEMBER", "differ in more than case"),
@@ -109,15 +107,14 @@ def test_a_policy_with_a_fault_is_refused_by_key(old: str, new: str, key: str, m
         ),
         ("scale: dates", "scale: linear", "grid.scale", "expected dates"),
         ("type: date,", "type: int64,", "day.type", "expected date"),
-        ("largest,", "total, max_rows: 10,", "day.member_value", "days are not added up"),
-        ("largest,", "largest, quantum: 2,", "day.quantum", "whole days"),
-        ("largest,", "largest, nulls: keep,", "day.nulls", "expected drop"),
+        ("type: date,", "type: date, quantum: 2,", "day.quantum", "whole days"),
+        ("type: date,", "type: date, nulls: keep,", "day.nulls", "expected drop"),
         ("text: {", "day: {type: int64}\n      text: {", "quantiles.day", "the table's columns give, int64"),
     ],
 )
 def test_a_column_of_days_with_a_fault_is_refused_by_key(old: str, new: str, key: str, message: str) -> None:
     """Steps that do not divide the days, days that are none, and what only numbers have."""
-    text = DAYS.format(rule="largest", epsilon="1")
+    text = DAYS.format(epsilon="1")
     assert old in text
     with pytest.raises(PolicyError) as error:
         parse_policy(text.replace(old, new, 1))
@@ -128,7 +125,7 @@ def test_days_have_a_grid_of_equally_many_and_are_never_summed() -> None:
     """Its edges are those of the calendar; a sum of days means nothing."""
     (day,) = days_policy().table("t").quantiles
     assert Grid.of(day.spec) == Grid.days(datetime.date(2011, 1, 1), datetime.date(2011, 1, 29), 7)
-    parameters = resolve(asked("day"), days_policy(), now=NOW).parameters
+    parameters = resolve(asked("day", of=MemberValue.LARGEST), days_policy(), now=NOW).parameters
     assert carried(parameters) == parameters
     with pytest.raises(PolicyError, match="days are not summed"):
         parse_policy(POLICY + "    values: {number: {type: date, lower: 0, upper: 1}}\n")
@@ -136,9 +133,7 @@ def test_days_have_a_grid_of_equally_many_and_are_never_summed() -> None:
 
 def test_a_grid_that_doubles_cannot_divide_is_refused() -> None:
     """The number of quanta times that of cells stays below 2^53."""
-    wide = (
-        "type: decimal, quantum: '0.01', member_value: largest, grid: {scale: linear, from: 0, to: 2000000000"
-    )
+    wide = "type: decimal, quantum: '0.01', grid: {scale: linear, from: 0, to: 2000000000"
     for cells, is_fine in ((40_000, True), (50_000, False)):
         text = POLICY.split("      number:", maxsplit=1)[0] + f"      number: {{{wide}, cells: {cells}}}}}\n"
         if is_fine:
@@ -154,15 +149,16 @@ def specification(resolution: Resolution) -> bytes:
     return release_specification(canonical_bytes(resolution.query), parameters, drawn_by=versions(parameters))
 
 
+@pytest.mark.parametrize("of", [MemberValue.ROWS, MemberValue.LARGEST])
 @pytest.mark.parametrize(
     ("by", "typical", "m", "units"),
     [((), 2, 1, 1), ((), 2, 9, 4), (("text",), 2, 3, 4), (("text",), 9, 1, 3)],
 )
 def test_the_price_follows_from_the_question_and_the_bound(
-    by: tuple[str, ...], typical: int, m: int, units: int
+    by: tuple[str, ...], typical: int, m: int, units: int, of: MemberValue
 ) -> None:
     """Levels times the elements that a member can be in; `units` of the policy's counts have no part in it."""
-    parameters = resolve(asked("number", by=by, m=m), policy(typical=typical), now=NOW).parameters
+    parameters = resolve(asked("number", by=by, of=of, m=m), policy(typical=typical), now=NOW).parameters
     cost = kind_of(parameters).mechanism.worst_case_cost()
     assert (cost.information, cost.calls) == (units, 0)
     assert parameters.contributions is not None

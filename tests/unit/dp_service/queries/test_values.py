@@ -68,7 +68,12 @@ def test_bounds_are_whole_numbers_of_the_quantum() -> None:
         ("max_rows: 100000", "max_rows: 100000000000000", "values.number", "sums could reach 2^53"),
         ("max_members: 1000", "max_members: 10000000000000", "values.number", "sums could reach 2^53"),
         (SUMS, "", "contributions.sums", "expected max_members and max_rows"),
-        ("    values:\n      number: " + NUMBER, "", "contributions.sums", "expected values as well"),
+        (
+            "    values:\n      number: " + NUMBER,
+            "",
+            "contributions.sums",
+            "expected values or quantiles as well",
+        ),
         (
             "measures: {distinct_members: true}",
             "measures: {distinct_members: true, events: {tau: 1000000, tau_is: clipped}}",
@@ -134,7 +139,10 @@ def resolved(sql: str) -> Resolution:
     return resolve(parse_sql(sql, under), under, now=NOW)
 
 
-SQL = "SELECT text, COUNT(DISTINCT member), {} FROM t GROUP BY text"
+SQL = (
+    "SELECT text, COUNT(DISTINCT member), {} FROM (SELECT member, text, SUM(number) AS number, SUM(whole) AS whole "
+    "FROM t GROUP BY member, text) GROUP BY text"
+)
 
 
 def test_which_aggregates_of_a_column_are_shown_changes_neither_question_nor_release() -> None:

@@ -48,10 +48,11 @@ NUMBERS = {
     "members": "COUNT(DISTINCT m) FILTER (WHERE n > 3)",
     "rows": "COUNT(*) FILTER (WHERE n > 3)",
     "sum": "SUM(amount) FILTER (WHERE n > 3)",
-    "average": "AVG(amount) FILTER (WHERE n > 4)",
     "part of members": "100.0 * COUNT(DISTINCT m) FILTER (WHERE n > 3) / COUNT(DISTINCT m)",
     "sum per member": "SUM(amount) FILTER (WHERE n > 3) / COUNT(DISTINCT m)",
 }
+# Beside a count of rows, of which there are ten times as many; some meet the condition, with a value of 4 each.
+AVERAGES = {"average": "AVG(amount) FILTER (WHERE n > 4)"}
 MET = "COUNT(DISTINCT m) FILTER (WHERE n > 3)"
 # Of several numbers: some share the noise of the count, and in a difference of two counts there is none of it.
 COMPARED = {
@@ -106,11 +107,12 @@ def truth(name: str, count: int, shown: list[int]) -> float | None:
 def histogram_of(plan: Plan, resolution: Resolution, counts: list[int]) -> TypedHistogram:
     """Return what an engine answers, by the ends of each number and its count."""
     names, kind = [f"n{place:02}" for place in range(len(counts))], kind_of(plan.parameters)
-    of_member = {(0, 1): 1, (0, 3): 2, (0, 10): 4}
+    of_member = {(0, 1): 1, (0, 3): 2, (0, 30): 4}
     sums, own = [], []
     for value, clamp in zip(resolution.query.values, kind.clamps, strict=True):
         if value.has_own_count:
-            sums.append([met(count) * (8 - clamp.centre) for count in counts])
+            # Of rows, in steps of 1/100.
+            sums.append([met(count) * (800 - clamp.centre) for count in counts])
             own.append([met(count) * kind.denominator for count in counts])
         elif (clamp.low, clamp.high) == (2, 10):
             sums.append([(2 * 4 - clamp.centre) * count for count in counts])
@@ -134,13 +136,18 @@ def histogram_of(plan: Plan, resolution: Resolution, counts: list[int]) -> Typed
     )
 
 
+def count_beside(asked: dict[str, str]) -> str:
+    """Return the count that numbers are beside."""
+    return "COUNT(*)" if asked is AVERAGES else "COUNT(DISTINCT m)"
+
+
 def misses(
     asked: dict[str, str], counts: list[int], releases: int, *, known: bool, end: str
 ) -> Iterator[tuple[str, bool]]:
     """Yield for each number that is shown in any release whether its interval misses it."""
     names = ", ".join(f"n{place:02}" for place in range(len(counts)))
     policy = parse_policy(POLICY.format(domain=f", domain: [{names}]" if known else ""))
-    sql = f"SELECT item, COUNT(DISTINCT m), {', '.join(asked.values())} FROM t GROUP BY item{end}"  # noqa: S608
+    sql = f"SELECT item, {count_beside(asked)}, {', '.join(asked.values())} FROM t GROUP BY item{end}"  # noqa: S608
     resolution = resolve(parse_sql(sql, policy), policy, now=0)
     for number in range(releases):
         plan = plan_for(resolution, f"v{number}", KEY, IssueContext(0, bytes(32)))
@@ -156,13 +163,17 @@ def misses(
 @pytest.mark.parametrize("releases", RELEASES)
 @pytest.mark.parametrize(("known", "end"), [(True, "all"), (False, "all"), (False, "cut by a number")])
 @pytest.mark.parametrize("data", DATA)
-@pytest.mark.parametrize(("asked", "level"), [(NUMBERS, (1 - CONFIDENCE) / 2), (COMPARED, 1 - CONFIDENCE)])
+@pytest.mark.parametrize(
+    ("asked", "level"),
+    [(NUMBERS, (1 - CONFIDENCE) / 2), (AVERAGES, (1 - CONFIDENCE) / 2), (COMPARED, 1 - CONFIDENCE)],
+)
 def test_intervals_of_numbers_cover_them(
     asked: dict[str, str], level: float, data: str, *, known: bool, end: str, releases: int
 ) -> None:
     """A sum and an average are each wrong at most half as often as a count may be, and what is of both as often."""
     tried, missed = Counter[str](), Counter[str]()
-    for name, misses_it in misses(asked, DATA[data], releases, known=known, end=ENDS[end]):
+    counts = [each * (10 if asked is AVERAGES else 1) for each in DATA[data]]
+    for name, misses_it in misses(asked, counts, releases, known=known, end=ENDS[end]):
         tried[name] += 1
         missed[name] += misses_it
     assert set(asked) == set(tried)
@@ -228,8 +239,10 @@ def test_no_release_is_an_error_whatever_its_noise(counts: list[int], known: boo
         return
     names = ", ".join(f"n{place:02}" for place in range(len(counts)))
     policy = parse_policy(POLICY.format(domain=f", domain: [{names}]" if known else ""))
-    for number in (*NUMBERS.values(), *COMPARED.values()):
-        sql = f"SELECT item, COUNT(DISTINCT m), {number} FROM t GROUP BY item{ENDS[end]}"  # noqa: S608
+    every = [(asked, each) for asked in (NUMBERS, AVERAGES, COMPARED) for each in asked.values()]
+    for asked, number in every:
+        own = ENDS[end].replace("COUNT(DISTINCT m)", count_beside(asked))
+        sql = f"SELECT item, {count_beside(asked)}, {number} FROM t GROUP BY item{own}"  # noqa: S608
         resolution = resolve(parse_sql(sql, policy), policy, now=0)
         for version in range(6):
             plan = plan_for(resolution, f"v{version}", KEY, IssueContext(0, bytes(32)))

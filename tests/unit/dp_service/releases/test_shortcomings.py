@@ -138,5 +138,5 @@ def test_sums_whose_interval_holds_0_are_said_to_be_noise_perhaps() -> None:
     assert holding.count(True) == 1
     uncertain = said["sums.uncertain"]
     assert (uncertain.column, uncertain.values) == ("amount", ("1",))
-    assert uncertain.text.startswith("The intervals of 1 of 2 values of sum_amount hold 0, ")
+    assert uncertain.text.startswith("The intervals of 1 of 2 values of sum_amount_of_rows hold 0, ")
     assert "sums.uncertain" not in answered(KINDS["sums"], {"n0": 5000, "n1": 5000})[2]

@@ -72,19 +72,20 @@ tables:
   t:
     member: m
     contributions: {bound: in_query, typical: 2, units: 6, min_count: 1, sums: {max_members: 100000, max_rows: 1000000}}
-    measures: {distinct_members: true}
+    measures: {distinct_members: true, events: {tau: 2, tau_is: clipped}}
     columns:
       m: {type: string}
       item: {type: string, group_by: true, filter: [in], domain: [element_a, element_b, element_c]}
       place: {type: string, group_by: true, filter: [in, not_in], null_value: element_null, nulls: keep}
     values: {amount: {type: int64, lower: 0, upper: 10}}
-    quantiles: {age: {type: int64, member_value: largest, grid: {scale: linear, from: 0, to: 100, cells: 50}}}
+    quantiles: {age: {type: int64, grid: {scale: linear, from: 0, to: 100, cells: 50}}}
 """
 WHERE = "FROM t WHERE place = 'compared_with' AND item IN ('element_a', 'element_b') GROUP BY 1"
 QUESTIONS = [
     f"SELECT item AS alias_i, COUNT(DISTINCT m) AS alias_n, SUM(amount) AS alias_s {WHERE} "
     "HAVING alias_n > 73311 ORDER BY alias_s DESC LIMIT 2",
-    f"SELECT item AS alias_i, COUNT(DISTINCT m) AS alias_n, AVG(amount) AS alias_v {WHERE}",
+    "SELECT item AS alias_i, COUNT(DISTINCT m) AS alias_n, AVG(alias_t) AS alias_v "  # noqa: S608
+    f"FROM (SELECT m, item, SUM(amount) AS alias_t {WHERE.replace('BY 1', 'BY m, item')}) GROUP BY item",
     f"SELECT place AS alias_p, COUNT(DISTINCT m) AS alias_n {WHERE} LIMIT 2",
     f"SELECT item AS alias_i, PERCENTILE(age, 37) AS alias_q, MAX(age) AS alias_m {WHERE}",
 ]

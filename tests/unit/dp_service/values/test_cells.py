@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
-from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from dp_service.terms import MemberValue
 from dp_service.values.bounds import ValueBounds
 from dp_service.values.cells import MAX_CELLS, Grid
-from dp_service.values.member_value import member_value
-from dp_service.values.quantum import Value
 from tests.support.cells import cell_of, counts_of
 from tests.support.some import some
 
@@ -82,35 +78,3 @@ def test_grids_that_make_no_sense_are_refused_by_name(make: Callable[[], object]
     """One cell, too many cells, and edges that do not ascend."""
     with pytest.raises(ValueError, match=message):
         make()
-
-
-@pytest.mark.parametrize(
-    ("rule", "value"),
-    [(MemberValue.TOTAL, 150), (MemberValue.MEAN, 52), (MemberValue.LARGEST, 100)],
-)
-def test_a_member_has_one_value_of_clamped_rows(rule: MemberValue, value: int) -> None:
-    """Rows of 4, 100 of 10^9, 99 and 4 once more; NULL does not count."""
-    rows: list[Value] = [4, None, 10**9, Decimal("98.5"), 4]
-    assert member_value(rule, rows, BOUNDS, salt=b"", member="ada") == value
-
-
-def test_one_row_is_chosen_by_a_hash_of_the_member() -> None:
-    """Whatever the order of the rows, and not the same row for everybody."""
-    rows: list[Value] = [*range(40)]
-    of = {
-        member: member_value(MemberValue.ONE_ROW, rows, BOUNDS, salt=b"salt", member=member)
-        for member in map(str, range(50))
-    }
-    again = {
-        member: member_value(MemberValue.ONE_ROW, rows[::-1], BOUNDS, salt=b"salt", member=member)
-        for member in of
-    }
-    assert of == again
-    assert len(set(of.values())) > 20
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("rule", MemberValue)
-def test_a_member_without_a_usable_row_has_no_value(rule: MemberValue) -> None:
-    """Such a member is in no cell."""
-    assert member_value(rule, [None, float("nan")], BOUNDS, salt=b"", member="ada") is None

@@ -224,34 +224,23 @@ tables:
       m: {type: string}
       shop: {type: string, group_by: true}
     quantiles:
-      amount: {type: decimal, quantum: 0.5, member_value: RULE, grid: {scale: linear, from: 0, to: 10, cells: 5},
+      amount: {type: decimal, quantum: 0.5, grid: {scale: linear, from: 0, to: 10, cells: 5},
                row_lower: -2, row_upper: 8}
 """
 
 
-@pytest.mark.parametrize(
-    ("rule", "clamped"),
-    [
-        # Of ada 8 + 8 - 2, of bob 8, of eve 3: one is beyond the last value of the grid, 9.5.
-        ("total, max_rows: 9", [(None, 5, 1, 2), ("", 3, 0, 1), ("shop", 3, 1, 1)]),
-        ("largest", [(None, 5, 1, 2), ("", 3, 0, 0), ("shop", 3, 1, 0)]),
-        ("one_row", [(None, 5, 1, 2)]),
-    ],
-)
-def test_the_owner_sees_what_a_grid_changes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], rule: str, clamped: list[tuple[object, ...]]
-) -> None:
-    """How many rows, and how many members' values, count with an end: of all, and by column."""
+def test_the_owner_sees_what_a_grid_changes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """How many rows, and how many members' totals, count with an end: of all, and by column."""
     policy, data = tmp_path / "policy.yaml", tmp_path / "spending.parquet"
-    policy.write_text(QUANTILES.replace("RULE", rule))
+    policy.write_text(QUANTILES)
     columns = dict(zip(("m", "shop", "amount", "pieces"), map(list, zip(*ROWS, strict=True)), strict=True))
     pq.write_table(pa.table(columns), data)
     stated = run_json(capsys, "check", policy, "--data", f"spending={data}")
     assert stated["tables"][0]["quantiles"][0]["grid"]["cells"] == 5
     (reported,) = stated["data"]
     found = [tuple(each[key] for key in ("by", "counted", "below", "above")) for each in reported["clamped"]]
-    assert found == clamped
-    assert any("max_rows" in str(each) for each in stated["warnings"]) is ("max_rows" in rule)
+    # Of ada 8 + 8 - 2, of bob 8, of eve 3: one is beyond the last value of the grid, 9.5.
+    assert found == [(None, 5, 1, 2), ("", 3, 0, 1), ("shop", 3, 1, 1)]
     wrong = policy.read_text().replace("type: decimal, quantum: 0.5", "type: int64")
     (table,) = parse_policy(wrong).tables
     with pytest.raises(InputError, match="the column amount to be of the policy's type, int64"):
@@ -259,16 +248,16 @@ def test_the_owner_sees_what_a_grid_changes(
 
 
 BOTH = f"""{POLICY}    quantiles:
-      amount: {{type: decimal, quantum: 0.5, member_value: mean, max_rows: 9,
+      amount: {{type: decimal, quantum: 0.5,
                grid: {{scale: linear, from: 0, to: 10, cells: 5}}}}
-      seen: {{type: date, member_value: largest, grid: {{scale: dates, from: 2025-01-01, to: 2025-01-15, step: 7}}}}
+      seen: {{type: date, grid: {{scale: dates, from: 2025-01-01, to: 2025-01-15, step: 7}}}}
 """
 
 
 def test_days_are_shown_as_days_and_what_bounds_are_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A column of both blocks is reported twice, and nobody sums days or calls a mean a total."""
+    """A column of both blocks is reported twice, and days are not summed."""
     policy, data = tmp_path / "policy.yaml", tmp_path / "spending.parquet"
     policy.write_text(BOTH)
     days = [datetime.date(2024, 12, 31), datetime.date(2025, 2, 1), None]
@@ -284,14 +273,13 @@ def test_days_are_shown_as_days_and_what_bounds_are_for(
     assert main(command) == 0
     text = " ".join(capsys.readouterr().out.split())
     for line in (
-        "seen: rows count with 2025-01-01 to 2025-01-14, and of a member the largest of them, among 2 public cells of "
-        "7 days from 2025-01-01 to before 2025-01-15",
+        "seen: rows count with 2025-01-01 to 2025-01-14, among 2 public cells of 7 days from 2025-01-01 to before "
+        "2025-01-15",
         "seen │ 1 │ no day that can be in a cell │ questions for its quantiles",
-        "1 of 3 member means of all rows (33.3 %) count with an end of the bounds of amount in quantiles",
+        "1 of 3 member totals of all rows (33.3 %) count with an end of the bounds of amount in quantiles",
         "1 of 3 rows (33.3 %) count with an end of the bounds of amount: 0 with the lower, 1 with the upper; of what",
         "count with an end of the bounds of amount in quantiles: 0 with the lower, 1 with the upper clamped",
         "0 of 3 member totals of all rows (0 %) count with an end of the bounds of amount: 0",
-        "0 of 2 largest member values by shop (0 %) count with an end of the bounds of seen in quantiles",
     ):
         assert line in text, line
     seen = run_json(capsys, *command)["tables"][0]["quantiles"][1]

@@ -112,7 +112,7 @@ class MemberValue(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     MEMBER_VALUE_TOTAL: _ClassVar[MemberValue]
     MEMBER_VALUE_MEAN: _ClassVar[MemberValue]
     MEMBER_VALUE_LARGEST: _ClassVar[MemberValue]
-    MEMBER_VALUE_ONE_ROW: _ClassVar[MemberValue]
+    MEMBER_VALUE_ROWS: _ClassVar[MemberValue]
 MECHANISM_UNSPECIFIED: Mechanism
 MECHANISM_KNOWN_LAP: Mechanism
 MECHANISM_KNOWN_GUMB: Mechanism
@@ -173,7 +173,7 @@ MEMBER_VALUE_UNSPECIFIED: MemberValue
 MEMBER_VALUE_TOTAL: MemberValue
 MEMBER_VALUE_MEAN: MemberValue
 MEMBER_VALUE_LARGEST: MemberValue
-MEMBER_VALUE_ONE_ROW: MemberValue
+MEMBER_VALUE_ROWS: MemberValue
 
 class Contributions(_message.Message):
     __slots__ = ("bounded_by", "typical", "periods", "grid")
@@ -1110,22 +1110,20 @@ class CatalogColumn(_message.Message):
     def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[_histogram_pb2.ColumnType, str]] = ..., mechanism: _Optional[_Union[Mechanism, str]] = ..., filters: _Optional[_Iterable[_Union[FilterOperator, str]]] = ..., domain_size: _Optional[int] = ..., domain: _Optional[_Union[_histogram_pb2.ElementColumn, _Mapping]] = ..., delta: _Optional[int] = ..., typical: _Optional[int] = ..., null_value: _Optional[_Union[_question_pb2.Value, _Mapping]] = ..., published: _Optional[_Union[PublishedDomain, _Mapping]] = ..., looked_up_by: _Optional[str] = ...) -> None: ...
 
 class QuantileColumn(_message.Message):
-    __slots__ = ("name", "member_value", "quantum", "scale", "lower", "upper", "cells")
+    __slots__ = ("name", "quantum", "scale", "lower", "upper", "cells")
     NAME_FIELD_NUMBER: _ClassVar[int]
-    MEMBER_VALUE_FIELD_NUMBER: _ClassVar[int]
     QUANTUM_FIELD_NUMBER: _ClassVar[int]
     SCALE_FIELD_NUMBER: _ClassVar[int]
     LOWER_FIELD_NUMBER: _ClassVar[int]
     UPPER_FIELD_NUMBER: _ClassVar[int]
     CELLS_FIELD_NUMBER: _ClassVar[int]
     name: str
-    member_value: MemberValue
     quantum: str
     scale: GridScale
     lower: str
     upper: str
     cells: int
-    def __init__(self, name: _Optional[str] = ..., member_value: _Optional[_Union[MemberValue, str]] = ..., quantum: _Optional[str] = ..., scale: _Optional[_Union[GridScale, str]] = ..., lower: _Optional[str] = ..., upper: _Optional[str] = ..., cells: _Optional[int] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., quantum: _Optional[str] = ..., scale: _Optional[_Union[GridScale, str]] = ..., lower: _Optional[str] = ..., upper: _Optional[str] = ..., cells: _Optional[int] = ...) -> None: ...
 
 class ShownQuantile(_message.Message):
     __slots__ = ("function", "q", "alias", "rank_error", "cuts")
@@ -1150,18 +1148,20 @@ class RankCut(_message.Message):
     def __init__(self, position: _Optional[int] = ..., part: _Optional[str] = ...) -> None: ...
 
 class Quantiles(_message.Message):
-    __slots__ = ("column", "shown", "spare_members", "contributions", "ordered_by")
+    __slots__ = ("column", "shown", "spare_values", "contributions", "ordered_by", "member_value")
     COLUMN_FIELD_NUMBER: _ClassVar[int]
     SHOWN_FIELD_NUMBER: _ClassVar[int]
-    SPARE_MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    SPARE_VALUES_FIELD_NUMBER: _ClassVar[int]
     CONTRIBUTIONS_FIELD_NUMBER: _ClassVar[int]
     ORDERED_BY_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_VALUE_FIELD_NUMBER: _ClassVar[int]
     column: QuantileColumn
     shown: _containers.RepeatedCompositeFieldContainer[ShownQuantile]
-    spare_members: int
+    spare_values: int
     contributions: Contributions
     ordered_by: int
-    def __init__(self, column: _Optional[_Union[QuantileColumn, _Mapping]] = ..., shown: _Optional[_Iterable[_Union[ShownQuantile, _Mapping]]] = ..., spare_members: _Optional[int] = ..., contributions: _Optional[_Union[Contributions, _Mapping]] = ..., ordered_by: _Optional[int] = ...) -> None: ...
+    member_value: MemberValue
+    def __init__(self, column: _Optional[_Union[QuantileColumn, _Mapping]] = ..., shown: _Optional[_Iterable[_Union[ShownQuantile, _Mapping]]] = ..., spare_values: _Optional[int] = ..., contributions: _Optional[_Union[Contributions, _Mapping]] = ..., ordered_by: _Optional[int] = ..., member_value: _Optional[_Union[MemberValue, str]] = ...) -> None: ...
 
 class QuantileValues(_message.Message):
     __slots__ = ("values", "lower", "upper", "rank_error")

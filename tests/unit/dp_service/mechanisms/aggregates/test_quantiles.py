@@ -23,7 +23,7 @@ from dp_service.mechanisms.aggregates import (
     Smallest,
     rank_error,
     rank_errors,
-    spare_members,
+    spare_values,
 )
 from dp_service.mechanisms.aggregates.quantile_gumb import Part
 from dp_service.mechanisms.aggregates.rank_errors import largest_loss
@@ -70,16 +70,16 @@ def neighbours(cells: int, most_members: int) -> Iterator[tuple[Cells, Cells]]:
             yield counts, (*counts[:cell], counts[cell] + 1, *counts[cell + 1 :])
 
 
-def among(cells: int, groups: int = 1, typical: int = 1) -> CellsOfGroups:
-    """Return what is chosen from."""
-    return CellsOfGroups(groups, cells, ContributionBound(typical))
+def among(cells: int, groups: int = 1, typical: int = 1, tau: int = 1) -> CellsOfGroups:
+    """Return what is chosen from, of members with at most tau values in a group."""
+    return CellsOfGroups(groups, cells, ContributionBound(typical, tau, counted=Counted.EVENTS))
 
 
-def law_of_one(wanted: Wanted, counts: Cells) -> Law[Cells]:
-    """Return the law of one choice."""
+def law_of_one(wanted: Wanted, counts: Cells, *, tau: int = 1) -> Law[Cells]:
+    """Return the law of one choice, of members with at most tau values."""
     if isinstance(wanted, Quantile):
-        return law_of(QuantileGumb(CURRENCY, among(len(counts)), (wanted.q,)), (counts,))
-    mechanism = ExtremeGumb(CURRENCY, among(len(counts)), wanted)
+        return law_of(QuantileGumb(CURRENCY, among(len(counts), tau=tau), (wanted.q,)), (counts,))
+    mechanism = ExtremeGumb(CURRENCY, among(len(counts), tau=tau), wanted)
     array = np.array([counts], dtype=np.int64)
     return output_law(lambda noise: tuple(mechanism.run(array, noise).tolist()), radius=0)
 
@@ -187,6 +187,75 @@ def members_of_groups(typical: int) -> Iterator[tuple[tuple[Cells, ...], tuple[C
             yield base, more
 
 
+def of_a_member(cells: int, tau: int) -> list[Cells]:
+    """Return every way in which a member may have from 1 to tau values in cells."""
+    return [values for values in product(range(tau + 1), repeat=cells) if 0 < sum(values) <= tau]
+
+
+def together(first: Cells, second: Cells) -> Cells:
+    """Return the values of both by cell."""
+    return tuple(a + b for a, b in zip(first, second, strict=True))
+
+
+@pytest.mark.parametrize("wanted", WANTED, ids=str)
+def test_all_rows_of_a_member_are_one_choice(wanted: Wanted) -> None:
+    """A member with up to 3 rows in 3 cells, beside up to 3 rows of others: all of them cost what one value does."""
+    tau = 3
+    for counts in data_sets(3, 3):
+        law = law_of_one(wanted, counts, tau=tau)
+        for values in of_a_member(3, tau):
+            found = bounded_range(law, law_of_one(wanted, together(counts, values), tau=tau))
+            assert found <= EPSILON * sum(values) / tau * ROUNDING
+
+
+def test_the_promise_for_rows_is_nearly_reached() -> None:
+    """With enough rows, and all of a member's beyond them: to find much less would prove nothing."""
+    laws = [
+        law_of_one(Quantile(Fraction(1, 2)), counts, tau=4) for counts in ((90, 1, 90, 0), (90, 1, 90, 4))
+    ]
+    assert bounded_range(*laws) > 0.99 * EPSILON
+
+
+def test_scores_without_tau_break_the_promise_for_rows() -> None:
+    """Two rows of a member move all scores within twice the range of one."""
+    wanted, counts = Quantile(Fraction(1, 2)), (20, 1, 20, 0)
+    laws = [law_of_one(wanted, each) for each in (counts, together(counts, (0, 0, 0, 2)))]
+    assert bounded_range(*laws) > 1.9 * EPSILON
+
+
+@pytest.mark.parametrize("is_split", [True, False])
+def test_rows_in_both_parts_of_a_level_cost_one_unit(is_split: bool) -> None:
+    """Given the cut, a member's rows left and right of it share the unit; with tau rows in each part they would not."""
+    mechanism = QuantileGumb(CURRENCY, among(6, tau=2), QUARTILES)
+    counts = (9, 1, 9, 9, 1, 9)
+    values = (0, 0, 1, 1, 0, 0) if is_split else (0, 0, 2, 2, 0, 0)
+    laws = [given(law_of(mechanism, (each,)), 2) for each in (counts, together(counts, values))]
+    worst = bounded_range(*laws)
+    assert worst <= EPSILON * ROUNDING if is_split else worst > 1.5 * EPSILON
+
+
+@pytest.mark.slow
+def test_several_quantiles_of_rows_cost_their_levels() -> None:
+    """Three quartiles: a member with up to 2 rows in 3 cells beside up to 2 of others."""
+    mechanism = QuantileGumb(CURRENCY, among(3, tau=2), QUARTILES)
+    for counts in data_sets(3, 2):
+        law = law_of(mechanism, (counts,))
+        for values in of_a_member(3, 2):
+            ratios = log_ratios(law, law_of(mechanism, (together(counts, values),)))
+            assert max(map(abs, ratios)) <= mechanism.levels * EPSILON * ROUNDING
+
+
+@pytest.mark.parametrize("tau", [2, 8, 200])
+def test_rank_errors_of_rows_are_tau_times_as_large(tau: int) -> None:
+    """Up to the rounding to a step of the score."""
+    wanted, alpha = Quantile(Fraction(1, 2)), Fraction(1, 20)
+    one = rank_error(DEPLOYED, wanted, among(500), alpha=alpha)
+    rows = rank_error(DEPLOYED, wanted, among(500, tau=tau), alpha=alpha)
+    assert abs(rows - tau * one) <= tau
+    spare = spare_values(DEPLOYED, among(500, tau=tau), alpha=alpha)
+    assert abs(spare - tau * spare_values(DEPLOYED, among(500), alpha=alpha)) <= tau
+
+
 @pytest.mark.parametrize(
     "wrong_range", [lambda q: max(q.numerator, q.denominator - q.numerator), lambda q: q.denominator]
 )
@@ -275,7 +344,7 @@ def test_scores_of_extremes_leave_members_to_spare(spare: int) -> None:
 def test_a_single_choice_is_within_its_rank_error(wanted: Wanted, alpha: Fraction) -> None:
     """By the exact law, wherever some cell has the wanted rank."""
     loss = largest_loss(CURRENCY, wanted.score_range, 4, alpha)
-    assert rank_error(CURRENCY, wanted, 4, alpha=alpha) == Fraction(loss, wanted.steps_of_rank)
+    assert rank_error(CURRENCY, wanted, among(4), alpha=alpha) == Fraction(loss, wanted.steps_of_rank)
     for counts in [*data_sets(4, 5), (0, 40, 0, 0), (9, 0, 0, 9)]:
         scores = wanted.scores(Ranks.of(np.array(counts, dtype=np.int64)))
         if scores.max() == 0:
@@ -304,7 +373,7 @@ def test_several_quantiles_are_within_their_rank_errors_together(counts: Cells) 
     within = 0.0
     for cells, mass in law_of(mechanism, (counts,)).mass.items():
         allowed = [
-            error.members + sum(weight * counts[cells[cut]] for cut, weight in error.cuts.items())
+            error.values + sum(weight * counts[cells[cut]] for cut, weight in error.cuts.items())
             for error in errors
         ]
         distances = [
@@ -318,10 +387,10 @@ def test_several_quantiles_are_within_their_rank_errors_together(counts: Cells) 
 def test_rank_errors_of_quartiles_add_half_of_that_of_the_median() -> None:
     """Which is a cut of their parts, with its cell."""
     first, median, last = rank_errors(QuantileGumb(DEPLOYED, among(500), QUARTILES), alpha=Fraction(3, 20))
-    single = rank_error(DEPLOYED, Quantile(Fraction(1, 2)), 500, alpha=Fraction(1, 20))
-    assert (median.members, dict(median.cuts)) == (single, {})
+    single = rank_error(DEPLOYED, Quantile(Fraction(1, 2)), among(500), alpha=Fraction(1, 20))
+    assert (median.values, dict(median.cuts)) == (single, {})
     assert first == last
-    assert (first.members, dict(first.cuts)) == (single * Fraction(3, 2), {1: Fraction(1, 2)})
+    assert (first.values, dict(first.cuts)) == (single * Fraction(3, 2), {1: Fraction(1, 2)})
 
 
 @pytest.mark.parametrize(("m", "levels"), [(1, 1), (2, 2), (3, 2), (4, 3), (7, 3), (8, 4), (9, 4), (99, 7)])
@@ -383,9 +452,9 @@ def test_all_data_sets_read_as_many_words(wanted: Wanted) -> None:
 
 def test_members_to_spare_follow_from_public_numbers() -> None:
     """About 2 ln(cells / alpha) / e, and then no cell above everybody is chosen more often than alpha."""
-    spare = spare_members(DEPLOYED, 500, alpha=Fraction(1, 20))
+    spare = spare_values(DEPLOYED, among(500), alpha=Fraction(1, 20))
     assert spare == pytest.approx(2 * math.log(500 * 20) / 0.15, abs=2)
-    few = spare_members(CURRENCY, 4, alpha=Fraction(1, 20))
+    few = spare_values(CURRENCY, among(4), alpha=Fraction(1, 20))
     for counts in ((few, 0, 0, 0), (9, few, 0, 0), (40, 0, 1, 0)):
         top = max(cell for cell in range(4) if counts[cell])
         law = law_of_one(Largest(few), counts).mass
@@ -409,8 +478,7 @@ def test_members_to_spare_follow_from_public_numbers() -> None:
         (lambda: ExtremeGumb(CURRENCY, among(4), Largest(0)), "spare"),
         (lambda: CellsOfGroups(0, 4, ContributionBound(1)), "groups"),
         (lambda: CellsOfGroups(1, 10**6, ContributionBound(1)), "cells"),
-        (lambda: CellsOfGroups(1, 4, ContributionBound(1, 2, 1, Counted.EVENTS)), "members"),
-        (lambda: rank_error(CURRENCY, Quantile(Fraction(1, 2)), 4, alpha=Fraction(0)), "alpha"),
+        (lambda: rank_error(CURRENCY, Quantile(Fraction(1, 2)), among(4), alpha=Fraction(0)), "alpha"),
     ],
 )
 def test_a_parameter_out_of_range_is_refused_by_name(make: Callable[[], object], message: str) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dp_service.mechanisms import Cost, Currency
-from dp_service.mechanisms.aggregates import CellsOfGroups, RankedValues, ranked_values
-from dp_service.mechanisms.aggregates.quantile_gumb import Integers, chosen_cell
+from dp_service.mechanisms.aggregates import CellsOfGroups, RankedValues
+from dp_service.mechanisms.aggregates.quantile_gumb import Integers
 from dp_service.mechanisms.aggregates.rank_scores import Wanted
 from dp_service.mechanisms.bounded import ContributionBound
 from dp_service.noise import KeyedNoise, KeyedStream
@@ -78,10 +78,19 @@ def test_every_value_has_noise_of_its_own(monkeypatch: pytest.MonkeyPatch) -> No
     found = mechanism.run(counts, KeyedNoise(KeyedStream(bytes(32))))
     assert found.shape == (2, 5)
 
-    def shared(currency: Currency, wanted: Wanted, counts: Integers, noise: NoiseSource, _: str) -> int:
-        return chosen_cell(currency, wanted, counts, noise, "the same")
+    chosen_cell = CellsOfGroups.chosen_cell
 
-    monkeypatch.setattr(ranked_values, "chosen_cell", shared)
+    def shared(
+        among: CellsOfGroups,
+        currency: Currency,
+        wanted: Wanted,
+        counts: Integers,
+        noise: NoiseSource,
+        _: str,
+    ) -> int:
+        return chosen_cell(among, currency, wanted, counts, noise, "the same")
+
+    monkeypatch.setattr(CellsOfGroups, "chosen_cell", shared)
     with pytest.raises(ValueError, match="has been drawn from already"):
         mechanism.run(counts, KeyedNoise(KeyedStream(bytes(32))))
 
@@ -99,7 +108,7 @@ def test_all_values_are_within_their_rank_errors_together(counts: tuple[int, ...
     for cells, mass in law_of(mechanism, (counts,)).mass.items():
         within += mass * all(
             max(sum(counts[:cell]) - rank, rank - sum(counts[: cell + 1]), Fraction(0))
-            <= error.members + sum(part * counts[cells[cut]] for cut, part in error.cuts.items())
+            <= error.values + sum(part * counts[cells[cut]] for cut, part in error.cuts.items())
             for cell, rank, error in zip(cells, wanted, errors, strict=True)
         )
     assert within >= 1 - float(alpha)
@@ -116,7 +125,7 @@ def test_ranks_of_small_groups_are_within_their_errors_at_every_confidence(
     )
     c, n = mechanism.spare, sum(counts)
     assert n < c
-    smallest, largest = (error.members for error in mechanism.errors(alpha=alpha))
+    smallest, largest = (error.values for error in mechanism.errors(alpha=alpha))
     within = 0.0
     for (low, high), mass in law_of(mechanism, (counts,)).mass.items():
         is_low = c - sum(counts[: low + 1]) <= smallest

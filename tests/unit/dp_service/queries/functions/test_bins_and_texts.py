@@ -64,7 +64,7 @@ def test_an_edge_that_is_in_the_bin_below_it_is_found(
 @pytest.mark.parametrize("function", ["WIDTH_BUCKET(whole, 0, 20, 4)"])
 def test_a_query_without_another_one_inside_has_pinots_own_integers(function: str) -> None:
     """Pinot 0.11 reads no BIGINT."""
-    cells = "{type: int64, member_value: largest, grid: {scale: linear, from: 0, to: 20, cells: 10}}"
+    cells = "{type: int64, grid: {scale: linear, from: 0, to: 20, cells: 10}}"
     policy = parse_policy(
         LISTED.format(more="", tau_is="clipped", delta=", delta: 2") + f"    quantiles: {{whole: {cells}}}\n"
     )

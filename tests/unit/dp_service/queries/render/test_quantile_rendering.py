@@ -65,7 +65,7 @@ def answered_to(
     rows=[Row("ana", "a", -4, 0.0), Row("ana", "a", 10, 0.0)],
     whole=WHOLES[0],
     number=NUMBERS[0],
-    rule=MemberValue.ONE_ROW,
+    rule=MemberValue.ROWS,
     column="whole",
     by=(),
     typical=1,
@@ -82,8 +82,8 @@ def test_duckdb_finds_the_cells_that_the_reference_does(
     typical: int,
 ) -> None:
     """NULL, NaN, infinities, 2^63, halves and duplicates, whichever value of a member counts, on every grid."""
-    under = policy(rule, whole=whole, number=number, typical=typical)
-    query = asked(column, by=by)
+    under = policy(whole=whole, number=number, typical=typical)
+    query = asked(column, by=by, of=rule)
     assert answered(connection, query, under, rows) == reference(query, under, rows)
 
 
@@ -96,7 +96,7 @@ tables:
     measures: {{distinct_members: true}}
     columns: {{member: {{type: string}}}}
     quantiles:
-      whole: {{type: int64, member_value: largest, grid: {{scale: {scale}, from: {low}, to: {high}, cells: {cells}}}}}
+      whole: {{type: int64, grid: {{scale: {scale}, from: {low}, to: {high}, cells: {cells}}}}}
 """
 
 
@@ -119,11 +119,11 @@ def test_the_edges_of_the_largest_grids_are_met_exactly(
     chosen = [edges[place] for place in range(0, len(edges), max(1, len(edges) // 300))] + [edges[-1]]
     values = sorted({value for edge in chosen for value in (edge - 1, edge)})
     rows = [Row(f"m{place}", None, value, None) for place, value in enumerate(values)]
-    query = asked("whole", by=())
+    query = asked("whole", by=(), of=MemberValue.LARGEST)
     assert answered(connection, query, under, rows) == reference(query, under, rows)
 
 
-@pytest.mark.parametrize("rule", [MemberValue.LARGEST, MemberValue.ONE_ROW])
+@pytest.mark.parametrize("rule", [MemberValue.LARGEST, MemberValue.ROWS])
 def test_days_are_in_the_cells_of_the_calendar(rule: MemberValue) -> None:
     """Days before and after the grid are at its ends; rows without a day, or with an infinite one, do not count."""
     days = ["2010-12-31", "2011-01-01", "2011-01-07", "2011-01-08", "2011-01-28", "2011-01-29", "9999-12-31"]
@@ -134,7 +134,7 @@ def test_days_are_in_the_cells_of_the_calendar(rule: MemberValue) -> None:
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE t (member VARCHAR, text VARCHAR, day DATE)")
         connection.executemany("INSERT INTO t VALUES (?, ?, ?::DATE)", rows)
-        resolution = resolve(asked("day"), days_policy(rule), now=NOW)
+        resolution = resolve(asked("day", of=rule), days_policy(), now=NOW)
         answer = connection.execute(render(resolution, "duckdb")).fetchall()
     grid = Grid.days(datetime.date(2011, 1, 1), datetime.date(2011, 1, 29), 7)
     cells = Counter(cell_of(grid, days_of(datetime.date.fromisoformat(day))) for day in days)
@@ -157,9 +157,9 @@ def test_pinot_finds_cells_by_its_multi_stage_engine_alone() -> None:
     for rule, by, window in (
         (MemberValue.MEAN, (), False),
         (MemberValue.MEAN, ("text",), True),
-        (MemberValue.ONE_ROW, (), True),
+        (MemberValue.ROWS, (), True),
     ):
-        resolution = resolve(asked("number", by=by), policy(rule), now=NOW)
+        resolution = resolve(asked("number", by=by, of=rule), policy(), now=NOW)
         assert required_features(resolution, "pinot") == (Feature.PINOT_MULTISTAGE,)
         text = render(resolution, "pinot")
         assert ("useMultistageEngine=true" in text, "windowOverflowMode" in text) == (True, window)
