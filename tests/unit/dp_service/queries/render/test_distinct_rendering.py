@@ -90,6 +90,24 @@ def test_duckdb_counts_the_values_that_members_of_the_reference_keep(
     assert found == distinct_answer(counting, offered, table, bound, least=least, now=NOW)
 
 
+def test_members_with_many_elements_keep_their_first_ones(connection: duckdb.DuckDBPyConnection) -> None:
+    """Of thirty days a member keeps two, by the salted hash of member and day, and others keep other days."""
+    table = [
+        Row(f"m{member}", "abc"[(member + day) % 3], member, True, date(2024, 2, 1 + day))
+        for member in range(12)
+        for day in range(0, 29, 1 + member % 3)
+    ]
+    query = HistogramQuery("t", ("day",), DistinctValues("text"), k=3)
+    resolution = resolve(query, ALL, now=NOW)
+    store(connection, "t", table)
+    bound = first_elements_of(resolution)
+    assert bound is not None
+    assert bound.typical == 2
+    wanted = distinct_answer(query, ALL, table, bound, least=min_count_of(resolution) or 0, now=NOW)
+    assert 2 < len(wanted) < 29
+    assert connection.execute(render(resolution, "duckdb")).fetchall() == wanted
+
+
 def _rows(*values: tuple[str, str | None, int]) -> list[Row]:
     return [Row(member, text, number, True, None) for member, text, number in values]
 
