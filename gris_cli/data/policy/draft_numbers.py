@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from dp_service.terms import ColumnType, ValueType
 from gris_cli.data.policy.draft import Draft, DraftColumn, Role
+from gris_cli.data.policy.draft_bounds import MOST_CUT, REACHED_BY, UsualLists
 from gris_cli.data.policy.draft_names import adds_up, is_key
-from gris_cli.data.policy.draft_shape import MOST_CUT, REACHED_BY, Shape, time_of
+from gris_cli.data.policy.draft_shape import NAMED_RHO, Shape, time_of
 from gris_cli.data.table_schema import TableColumn
 from pinot_connector.engines.parquet import quoted
 
@@ -77,11 +78,13 @@ class DraftValue:
     missing: float
 
 
-def values_of(connection: duckdb.DuckDBPyConnection, draft: Draft, shape: Shape) -> Iterator[DraftValue]:
+def values_of(
+    connection: duckdb.DuckDBPyConnection, draft: Draft, shape: Shape, lists: UsualLists
+) -> Iterator[DraftValue]:
     """Yield the numbers of a table that can be summed; one without a usable row is none."""
     for each in draft.columns:
         if is_number(each):
-            yield from _value(connection, draft, shape, each.column)
+            yield from _value(connection, draft, shape, lists, each.column)
 
 
 def is_number(each: DraftColumn) -> bool:
@@ -134,7 +137,7 @@ def _grouped(connection: duckdb.DuckDBPyConnection, source: str) -> _Numbers:
 
 
 def _value(
-    connection: duckdb.DuckDBPyConnection, draft: Draft, shape: Shape, column: TableColumn
+    connection: duckdb.DuckDBPyConnection, draft: Draft, shape: Shape, lists: UsualLists, column: TableColumn
 ) -> Iterator[DraftValue]:
     name, who, table = quoted(column.name), quoted(draft.member.name), quoted(draft.table.name)
     month = f"date_trunc('month', {time_of(draft.times[0])})" if draft.times else "NULL"
@@ -157,6 +160,8 @@ def _value(
         in_months = _bounds(monthly, _reached(connection, by_month))
     in_total = _reached(connection, clamped)
     lower, upper = _bounds(totals, in_total)
+    if not low:
+        upper = lists.upper(f"coalesce(greatest(0, least({high}, {name}::DOUBLE)), 0)", _above(in_total[1]))
     digits = _digits(connection, source)
     usual = _Numbers(np.abs(numbers.each), numbers.often * (numbers.each != 0)).quantile(0.5)
     widest = max((lower, upper), in_months or (0, 0), key=lambda ends: ends[1] - ends[0])
@@ -255,7 +260,7 @@ def _quantum(
     )
     elements = math.sqrt(shape.most_typical)
     widest = max(max(shape.rows, elements) * (rows[1] - rows[0]), elements * (totals[1] - totals[0]))
-    noise = math.ceil(widest / math.sqrt(shape.rho))
+    noise = math.ceil(widest / math.sqrt(NAMED_RHO))
     # A step divides bounds, which are powers of two: below 1 it is one by a power of 10, or two or five of these.
     while largest / step > MOST_STEPS or noise / step > MOST_NOISE:
         is_two = step < 1 and str(step.denominator).startswith("5")

@@ -1,6 +1,6 @@
-"""How a drafted policy bounds contributions, by one pass over the owner's rows.
+"""How a drafted policy bounds contributions, by the owner's rows.
 
-Bounds are powers of two, so that they tell little of anybody: the least that leaves nearly all of what members have.
+Bounds are powers of two, so that they tell little of anybody, and none is above what a dozen members reach.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from dp_service.queries.policy_types import DEFAULT_NAMES_SHARE
 from dp_service.queries.time_parts import TimePart
 from dp_service.terms import ColumnType
 from gris_cli.data.policy.draft import Draft, Role
+from gris_cli.data.policy.draft_bounds import REACHED_BY, UsualLists
 from gris_cli.data.table_schema import TableColumn
 from pinot_connector.engines.parquet import quoted
 
@@ -28,13 +29,9 @@ CURRENCY = Currency(Fraction("0.15"), Fraction("1e-11"))
 UNITS, MOST_UNITS = 10, 50
 """What a question costs, and what one may cost that says how exact it has to be."""
 
-MOST_CUT = 1 / 16
-"""No bound leaves out more of what members have."""
-
-REACHED_BY = 12
-"""How many members reach a bound that is chosen, at least: a few who are far from the others do not decide it."""
-
-_MOST_ELEMENTS, _MOST_ROWS = 2**10, 2**15
+RHO = float(rho_of_units(CURRENCY.epsilon_per, UNITS))
+NAMED_RHO = float(rho_of_units(CURRENCY.epsilon_per, (1 - DEFAULT_NAMES_SHARE) * UNITS))
+"""What counts of a known domain cost, and what is left for them where a first look finds names."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +44,7 @@ class Shape:
         parts: In how many parts of time, by their names; empty: there is no time.
         rows: How many rows of a member count in full, in all elements together.
         rows_cut: Which share of the rows that leaves out, in one total of all rows.
+        largest_cut: Which share bounds cut at most of a total, and of each large number of a usual list.
         most_members: A power of ten far above the number of members.
         most_rows: The same of rows.
         months: The first day of the months of nearly all rows, and the day after the last of them; None: there is no
@@ -58,6 +56,7 @@ class Shape:
     parts: Mapping[str, int]
     rows: int
     rows_cut: float
+    largest_cut: float
     most_members: int
     most_rows: int
     months: tuple[datetime.date, datetime.date] | None
@@ -67,35 +66,44 @@ class Shape:
         """How many values of one column, or buckets or parts of time, a member typically has at most."""
         return max((*self.typical.values(), *self.buckets.values(), *self.parts.values()), default=1)
 
-    @property
-    def rho(self) -> float:
-        """What is left of the units for counts, in the currency of a draft."""
-        return float(rho_of_units(CURRENCY.epsilon_per, (1 - DEFAULT_NAMES_SHARE) * UNITS))
 
-
-def shape_of(connection: duckdb.DuckDBPyConnection, draft: Draft) -> Shape:
-    """Return what is chosen by the rows that a connection reads."""
+def shape_of(connection: duckdb.DuckDBPyConnection, draft: Draft, lists: UsualLists) -> Shape:
+    """Return what is chosen by the rows that a connection reads; the lists of the table become known to `lists`."""
     rows, members = _one(connection, f"SELECT count(*), count(DISTINCT {_member(draft)}) FROM {_rows(draft)}")  # noqa: S608
-    columns = [each.column for each in draft.columns if each.role in (Role.ASKED, Role.WITHHELD)]
-
-    def typical(value: str) -> int:
-        return _bound(connection, _sizes(draft, f"count(DISTINCT {value})"), _MOST_ELEMENTS)
-
-    total = _sizes(draft, "count(*)")
-    of_member = _bound(connection, total, _MOST_ROWS)
-    times = [time_of(each) for each in draft.times[:1]]
+    columns = [each for each in draft.columns if each.role in (Role.ASKED, Role.WITHHELD)]
+    time = next((time_of(each) for each in draft.times), None)
+    typical = {
+        each.column.name: lists.typical(quoted(each.column.name), NAMED_RHO, is_usual=each.role is Role.ASKED)
+        for each in columns
+        if each.column.type is not ColumnType.TIMESTAMP
+    }
+    buckets = {
+        each.value: lists.typical(f"date_trunc('{each}', {time})", RHO)
+        for each in BucketLength
+        if time is not None
+    }
+    parts = {
+        each.value: lists.typical(f"{_PARTS[each]}({time})", RHO)
+        for each in (parts_of(draft) if time is not None else ())
+    }
+    bound = lists.rows()
+    cuts = lists.cuts(bound)
     return Shape(
-        typical={
-            each.name: typical(quoted(each.name)) for each in columns if each.type is not ColumnType.TIMESTAMP
-        },
-        buckets={each: typical(f"date_trunc('{each}', {time})") for time in times for each in BucketLength},
-        parts={each: typical(f"{_PARTS[each]}({time})") for time in times for each in parts_of(draft)},
-        rows=of_member,
-        rows_cut=_cut(connection, total, of_member),
+        typical=typical,
+        buckets=buckets,
+        parts=parts,
+        rows=bound,
+        rows_cut=cuts[0],
+        largest_cut=max(cuts),
         most_members=_power_of_ten(members),
         most_rows=_power_of_ten(rows),
         months=_months(connection, draft) if draft.times else None,
     )
+
+
+def usual_lists(connection: duckdb.DuckDBPyConnection, draft: Draft) -> UsualLists:
+    """Return the lists of a table, of which only its total is known yet."""
+    return UsualLists(connection, _rows(draft), _member(draft), RHO)
 
 
 def parts_of(draft: Draft) -> tuple[TimePart, ...]:
@@ -106,33 +114,6 @@ def parts_of(draft: Draft) -> tuple[TimePart, ...]:
 
 _PARTS = {TimePart.HOUR: "hour", TimePart.WEEKDAY: "isodow", TimePart.MONTH: "month"}
 """The parts that a draft offers, with what DuckDB calls them."""
-
-
-def _sizes(draft: Draft, size: str) -> str:
-    """Return SQL for the `size` of what each member has, by an aggregate over their rows."""
-    who = _member(draft)
-    return f"SELECT {who} AS who, {size} AS size FROM {_rows(draft)} WHERE {who} IS NOT NULL GROUP BY {who}"  # noqa: S608
-
-
-def _bound(connection: duckdb.DuckDBPyConnection, sizes: str, most: int) -> int:
-    """Return the least power of two that leaves nearly all of the sizes, as far as a dozen members reach."""
-    (reached,) = _one(
-        connection,
-        f"SELECT min(size) FROM (SELECT max(size) AS size FROM ({sizes}) GROUP BY who "  # noqa: S608
-        f"ORDER BY 1 DESC LIMIT {REACHED_BY})",
-    )
-    within = f"SELECT least(size, {reached or 1}) AS size, count(*) FROM ({sizes}) GROUP BY 1"  # noqa: S608
-    found = connection.execute(within).fetchall()
-    allowed = MOST_CUT * sum(size * often for size, often in found)
-    bound = 1
-    while bound < most and sum(max(0, size - bound) * often for size, often in found) > allowed:
-        bound *= 2
-    return bound
-
-
-def _cut(connection: duckdb.DuckDBPyConnection, sizes: str, bound: int) -> float:
-    (cut,) = _one(connection, f"SELECT 1 - sum(least(size, {bound})) / sum(size) FROM ({sizes})")  # noqa: S608
-    return float(cut or 0)
 
 
 def _months(

@@ -20,6 +20,7 @@ from gris_cli.data.policy.draft_shape import (
     UNITS,
     Shape,
     shape_of,
+    usual_lists,
 )
 from gris_cli.data.policy.draft_yaml import comment, key
 from gris_cli.data.table_schema import TableColumn, TableSchema
@@ -69,6 +70,10 @@ _CONTRIBUTIONS = (
     "What a question costs. Of values that are not listed, a first look finds names; the second counts these alone. "
     "Counts that have to be more exact may cost up to most_units. DECIDE: more units mean less noise at a higher "
     "price; a larger max_names shows longer lists."
+)
+_CUT = (
+    "Of the rows that were read, bounds cut at most so much of a total and of large numbers of usual lists. Answers "
+    "say what follows from it. DECIDE: state a larger part, or none, where questions may be about others."
 )
 _SUMS = "max_members and max_rows promise that the table never grows beyond: far above what it has."
 _FURTHER = "`shift: true` gives counts of a few known elements less noise."
@@ -143,8 +148,9 @@ def drafted(schema: TableSchema, member: str, *, reads_rows: bool) -> Drafted:
             return of_names
         contents = contents_of(connection, schema, who)
         draft = draft_of(schema, who, contents, is_member_named=bool(member))
-        shape = shape_of(connection, draft)
-        return Drafted(draft, (shape,), tuple(values_of(connection, draft, shape)))
+        lists = usual_lists(connection, draft)
+        shape = shape_of(connection, draft, lists)
+        return Drafted(draft, (shape,), tuple(values_of(connection, draft, shape, lists)))
 
 
 def draft_text(drafts: Sequence[Drafted]) -> str:
@@ -229,9 +235,17 @@ def _contributions(drafted: Drafted, shape: Shape) -> Iterator[str]:
     yield f"      units: {UNITS}"
     yield f"      most_units: {MOST_UNITS}"
     yield f"      names: {{max_names: {DEFAULT_MAX_NAMES}}}"
+    if shape.largest_cut <= 1 / 2:
+        yield from comment(_CUT, 6)
+        yield f"      largest_cut: 1/{_part(shape.largest_cut)}"
     if drafted.values:
         yield from comment(_SUMS, 6)
         yield f"      sums: {{max_members: {shape.most_members}, max_rows: {shape.most_rows}}}"
+
+
+def _part(share: float) -> int:
+    """Return the largest power of two, 2 or more, that a share times is at most 1."""
+    return max(2, 1 << (int(1 / max(share, 2**-20)).bit_length() - 1))
 
 
 def _numbers(stated: Mapping[str, int]) -> str:

@@ -1,0 +1,183 @@
+"""Which bounds a drafted policy proposes: those with which the noise and what the bound itself cuts are least together.
+
+A bound that is small cuts what members add, and one that is large brings noise. Both are known for the owner's rows:
+what weights cut is computed by the rule that questions are answered by, and noise follows from the bound and the units.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+import duckdb
+
+MOST_CUT = 1 / 16
+"""No bound is proposed that cuts more of a total."""
+
+REACHED_BY = 12
+"""How many members reach a bound that is chosen, at least: a few who are far from the others do not decide it."""
+
+_MOST_ELEMENTS, _MOST_ROWS = 2**10, 2**15
+_WORTH = 1 / 100
+"""A larger bound is proposed where it lowers the error of each number by as much on average."""
+
+_LONGEST = 10
+"""The error of a list is that of so many of its largest elements."""
+
+
+@dataclass(frozen=True)
+class Errors:
+    """What goes wrong with a number, or with the largest numbers of a list, by one choice of a bound.
+
+    Attributes:
+        cut: The share of all of them together that the bound cuts.
+        most_cut: The largest share of one of them that it cuts.
+        error: What it cuts and the noise's standard deviation, as shares of each number; the mean of them.
+    """
+
+    cut: float
+    most_cut: float
+    error: float
+
+
+@dataclass(frozen=True)
+class UsualList:
+    """What members have in the elements that a usual question counts.
+
+    Attributes:
+        cells: SQL of a relation with a row for each member and element: `who`, `element` and `size`.
+        delta: In how many elements a member counts in full.
+        rho: What the numbers cost.
+    """
+
+    cells: str
+    delta: int
+    rho: float
+
+    def errors(self, connection: duckdb.DuckDBPyConnection, tau: float) -> Errors:
+        """Return the errors if at most `tau` of a member counts in full in each of `delta` elements."""
+        # S608: cells name columns that are quoted.
+        counted = f"SELECT *, least(size, {tau}) AS x FROM ({self.cells})"  # noqa: S608
+        weight = f"least(1, {tau} * sqrt({self.delta} / sum(x * x) OVER (PARTITION BY who)))"
+        weighted = f"SELECT element, size, x * {weight} AS shown FROM ({counted})"  # noqa: S608
+        sums = f"SELECT sum(size)::DOUBLE AS size, sum(shown)::DOUBLE AS shown FROM ({weighted}) GROUP BY element"  # noqa: S608
+        all_sums = f"SELECT size, shown, sum(size) OVER (), sum(shown) OVER () FROM ({sums})"  # noqa: S608
+        found = connection.execute(f"{all_sums} ORDER BY size DESC LIMIT {_LONGEST}").fetchall()
+        if not found or not found[0][2]:
+            return Errors(0.0, 0.0, 0.0)
+        noise = tau * math.sqrt(self.delta / (2 * self.rho))
+        parts = [min(1.0, 1 - (shown - noise) / size) for size, shown, *_ in found if size > 0]
+        return Errors(
+            cut=1 - found[0][3] / found[0][2],
+            most_cut=max(1 - shown / size for size, shown, *_ in found if size > 0),
+            error=sum(parts) / len(parts),
+        )
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """A usual list: by some SQL of a row, with what its members have typically and what it costs."""
+
+    element: str
+    delta: int
+    rho: float
+
+
+class UsualLists:
+    """The usual lists of a table: the total, and lists by each column, bucket and part of time that was asked for.
+
+    Args:
+        connection: Reads the rows, and keeps what members have in temporary tables.
+        table: The table's name in SQL.
+        member: The member's column in SQL.
+        rho: What a total costs.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, table: str, member: str, rho: float) -> None:
+        self._connection, self._table, self._member = connection, table, member
+        self._listed = [_Listed("0", 1, rho)]
+        self._numbers = count()
+        self._rows = [self._cells("0", "count(*)")]
+
+    def typical(self, element: str, rho: float, *, is_usual: bool = True) -> int:
+        """Return in how many elements a member counts in full, by the errors of a list of members.
+
+        Args:
+            element: SQL of a row.
+            rho: What the list costs.
+            is_usual: Whether bounds of rows and amounts are chosen for this list too.
+        """
+        cells = self._cells(element, "count(*)")
+        members = f"SELECT who, element, 1 AS size FROM {cells}"  # noqa: S608
+        most = self._reached(f"SELECT count(*) AS size FROM {cells} GROUP BY who")  # noqa: S608
+        found = least_error(
+            lambda bound: [UsualList(members, bound, rho).errors(self._connection, 1)],
+            min(most, _MOST_ELEMENTS),
+        )
+        if is_usual:
+            self._listed.append(_Listed(element, found, rho))
+            self._rows.append(cells)
+        return found
+
+    def rows(self) -> int:
+        """Return how many rows of a member count in full, in all elements together."""
+        most = self._reached(f"FROM {self._rows[0]}")
+        return least_error(self._errors_of_rows, min(most, _MOST_ROWS))
+
+    def cuts(self, rows: int) -> list[float]:
+        """Return which share a bound of rows cuts: of their total, and at most of a large number of each list."""
+        return [each.most_cut for each in self._errors_of_rows(rows)]
+
+    def upper(self, amount: str, most: int) -> int:
+        """Return up to what a member's amount counts in one element.
+
+        Args:
+            amount: SQL of what each row adds, 0 or more.
+            most: The largest bound that may be chosen.
+        """
+        cells = [self._cells(each.element, f"sum({amount})") for each in self._listed]
+        return least_error(lambda bound: self._errors(cells, [bound] * len(cells)), most)
+
+    def _errors_of_rows(self, rows: int) -> list[Errors]:
+        return self._errors(self._rows, [math.ceil(rows / each.delta) for each in self._listed])
+
+    def _errors(self, cells: Sequence[str], bounds: Sequence[int]) -> list[Errors]:
+        return [
+            UsualList(f"FROM {held}", each.delta, each.rho).errors(self._connection, bound)
+            for held, each, bound in zip(cells, self._listed, bounds, strict=True)
+        ]
+
+    def _cells(self, element: str, size: str) -> str:
+        """Keep what each member has in each element; return the name of the temporary table."""
+        # With a space, so that it is no table's name.
+        name = f'"gris cells {next(self._numbers)}"'
+        self._connection.execute(
+            f"CREATE TEMP TABLE {name} AS SELECT {self._member} AS who, {element} AS element, {size} AS size "  # noqa: S608 - names are quoted
+            f"FROM {self._table} WHERE {self._member} IS NOT NULL AND {element} IS NOT NULL GROUP BY ALL"
+        )
+        return name
+
+    def _reached(self, sizes: str) -> int:
+        """Return the power of two above the size that a dozen members reach, or all of fewer members."""
+        largest = f"SELECT size FROM ({sizes}) ORDER BY 1 DESC LIMIT {REACHED_BY}"  # noqa: S608
+        (reached,) = self._connection.execute(f"SELECT min(size) FROM ({largest})").fetchone() or (None,)  # noqa: S608
+        return 1 << max(0, int(reached or 1) - 1).bit_length()
+
+
+def least_error(errors: Callable[[int], Sequence[Errors]], most: int) -> int:
+    """Return the power of two with the least error of all lists together, of those that cut little of the first.
+
+    Args:
+        errors: The errors of each list by a bound; at most `MOST_CUT` of the first may be cut.
+        most: The largest bound that may be chosen; it is chosen where each smaller one cuts too much.
+    """
+    bound, found = 1, errors(1)
+    while bound < most:
+        larger = errors(2 * bound)
+        gained = sum(each.error for each in found) - sum(each.error for each in larger)
+        if found[0].cut <= MOST_CUT and gained < _WORTH * len(found):
+            break
+        bound, found = 2 * bound, larger
+    return bound
