@@ -37,7 +37,7 @@ from dp_service.queries.canonical_query import (
 )
 from dp_service.queries.columns import Column, Nulls
 from dp_service.queries.coordinates import added_up, query_value
-from dp_service.queries.domains import delta_of, restricted_values
+from dp_service.queries.domains import restricted_values
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.filters import Filter, TimeRange, Value, column_filters
 from dp_service.queries.intervals import (
@@ -49,6 +49,7 @@ from dp_service.queries.intervals import (
     ordinal,
     points,
 )
+from dp_service.queries.row_shares import row_shares
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Table
 from dp_service.queries.times import TimeColumn
@@ -114,16 +115,16 @@ def canonicalise(
     ]
     allowed = tuple(each for each in restrictions if each is not None)
     by = [(each, query_column(each)) for each in columns] if grouped is None else grouped
-    delta = delta_of([column for column, _ in by], allowed)
+    shares = row_shares(by, allowed, table)
     dimensions = tuple(meaning for _, meaning in by)
     return CanonicalQuery(
         table=table.name,
         member=table.member,
         dimensions=dimensions,
         measure=_counted(query, table, {each.name for each in dimensions}),
-        clip=table.tau(Measure.EVENTS, delta) if table.clips(query) else None,
+        clip=table.tau(Measure.EVENTS, shares) if table.clips(query) else None,
         restrictions=allowed,
-        values=added_up(query, table, delta).coordinates,
+        values=added_up(query, table, shares).coordinates,
         quantiles=_query_quantiles(query, table),
         conditions=conditions,
     )
@@ -147,7 +148,7 @@ def _counted(query: HistogramQuery, table: Table, grouped: Collection[str]) -> M
         return query.measure
     if query.measure.column in grouped:
         raise QuestionError("measure", "expected distinct values of a column other than those to group by")
-    most = table.tau(query.measure, None)
+    most = table.tau(query.measure, 1)
     return next(QueryDistinct(query_column(column), most) for column in _distinct(query, table))
 
 

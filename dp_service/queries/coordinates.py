@@ -54,8 +54,8 @@ class AddedUp:
     places: tuple[tuple[int, ...], ...]
 
 
-def added_up(query: HistogramQuery, table: Table, delta: int | None) -> AddedUp:
-    """Return what a question adds up beside its count; `delta` is in how many of its elements a member is.
+def added_up(query: HistogramQuery, table: Table, shares: Fraction) -> AddedUp:
+    """Return what a question adds up beside its count; `shares` are those of `row_shares`.
 
     Raises:
         RefusedByPolicyError: The policy does not list the values of a column, or offers no count of rows.
@@ -73,7 +73,7 @@ def added_up(query: HistogramQuery, table: Table, delta: int | None) -> AddedUp:
             number = conditions.setdefault(condition_bytes(condition), len(conditions) + 1)
         # An average has a coordinate of its own: beside it a sum must not become one of other rows.
         coordinate, weight = _coordinate(
-            part, condition, isinstance(form, Average), query, table, delta=delta
+            part, condition, isinstance(form, Average), query, table, shares=shares
         )
         name = coordinate_bytes(coordinate)
         found.setdefault(name, (coordinate, weight, number))
@@ -125,12 +125,12 @@ def _coordinate(
     query: HistogramQuery,
     table: Table,
     *,
-    delta: int | None,
+    shares: Fraction,
 ) -> tuple[Coordinate, int]:
     """Return of what a number is, and its weight."""
     counted = _COUNTED.get(part.function)
     if counted is not None:
-        most = 1 if counted is Measure.DISTINCT_MEMBERS else table.tau(Measure.EVENTS, delta)
+        most = 1 if counted is Measure.DISTINCT_MEMBERS else table.tau(Measure.EVENTS, shares)
         bounds = ValueBounds(Quantum(Fraction(1)), Clamp(0, 1), Clamp(0, most))
         return QueryCount(counted, bounds, condition), 1
     column = table.value(part.column)
@@ -139,7 +139,7 @@ def _coordinate(
         value = replace(value, bounds=column.bounds_in_months)
     if query.over_rows and table.measures.counts_rows:
         # Beside a count of members a sum over rows is that of totals, which tau rows may reach.
-        tau, rows = table.tau(Measure.EVENTS, delta), value.bounds.rows
+        tau, rows = table.tau(Measure.EVENTS, shares), value.bounds.rows
         of_rows = Clamp(rows.low * tau, rows.high * tau)
         value = replace(value, bounds=replace(value.bounds, totals=of_rows))
     if condition is None:

@@ -9,9 +9,9 @@ too long; there Delta is the policy's, for all values of the column.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from dp_service.queries.canonical_columns import Restriction
 from dp_service.queries.columns import Column
@@ -97,7 +97,7 @@ def _known(dimensions: Sequence[Column]) -> tuple[tuple[Value, ...], ...] | None
     domains = [column.domain for column in dimensions if column.domain is not None]
     if len(domains) != len(dimensions):
         return None
-    if math.prod(map(len, domains)) > MAXIMUM_ELEMENTS:
+    if prod(map(len, domains)) > MAXIMUM_ELEMENTS:
         message = f"expected columns whose domains have at most {MAXIMUM_ELEMENTS} combinations"
         raise QuestionError("dimensions", message)
     return tuple(itertools.product(*domains))

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from dp_service.parameters.release import Listing, ReleaseParameters
 from dp_service.queries.allowed_columns import (
@@ -37,7 +38,7 @@ from dp_service.queries.columns import Column
 from dp_service.queries.contributions import MAXIMUM_ROWS, PreparedCopy, bounded_contributions, prepared_copy
 from dp_service.queries.coordinates import added_up
 from dp_service.queries.derived_columns import Grouped, grouped_columns, with_times
-from dp_service.queries.domains import delta_of, grouped_domains, restricted_values
+from dp_service.queries.domains import grouped_domains, restricted_values
 from dp_service.queries.elements import elements_of_domain, scalars
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
 from dp_service.queries.filters import In, Value, column_filters
@@ -52,6 +53,7 @@ from dp_service.queries.promised_bounds import require_bounded_rows
 from dp_service.queries.quantiles import releasing_quantiles, require_quantiles
 from dp_service.queries.query_sizes import require_short
 from dp_service.queries.read_columns import ReadColumn, columns_read
+from dp_service.queries.row_shares import row_shares
 from dp_service.queries.shown_elements import fetched_at_most, requested_k_of, shown_at_most
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.suggestions import listed
@@ -183,7 +185,10 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
     parameters = _parameters(query, table, dimensions, canonical, policy)
     member = table.member_column()
     parameters = _summing(
-        _bounded(parameters, canonical, table), query, table, delta_of(dimensions, canonical.restrictions)
+        _bounded(parameters, canonical, table),
+        query,
+        table,
+        row_shares([(each.column, each.in_query) for each in grouped], canonical.restrictions, table),
     )
     require_short(parameters, canonical)
     parameters = releasing_quantiles(parameters, query, table)
@@ -247,12 +252,12 @@ def _bounded(parameters: ReleaseParameters, query: CanonicalQuery, table: Table)
 
 
 def _summing(
-    parameters: ReleaseParameters, query: HistogramQuery, table: Table, delta: int | None
+    parameters: ReleaseParameters, query: HistogramQuery, table: Table, shares: Fraction
 ) -> ReleaseParameters:
     """Return the parameters with what is added up beside the count, if anything is."""
     if not query.aggregates:
         return parameters
-    added, bounded = added_up(query, table, delta), parameters.contributions
+    added, bounded = added_up(query, table, shares), parameters.contributions
     stated = None if table.contributions is None else table.contributions.sums
     if stated is None and any(isinstance(each, QueryValue) for each in added.coordinates):
         raise RefusedByPolicyError(Rule.MEASURE, f"the policy offers no sums for the table {table.name}")
@@ -286,7 +291,7 @@ def _parameters(
     canonical: CanonicalQuery,
     policy: Policy,
 ) -> ReleaseParameters:
-    tau = canonical.clip or table.tau(query.measure, None)
+    tau = canonical.clip or table.tau(query.measure, 1)
     if not dimensions:
         table.require_total(query.measure)
     require_bounded_rows(query, table, dimensions)

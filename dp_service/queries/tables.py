@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from fractions import Fraction
 from functools import cached_property
-from math import prod
+from math import ceil, prod
 from typing import Annotated
 
 from pydantic import Field
@@ -281,21 +282,20 @@ class Table(TableKeys):
         """The columns that the table has itself, and not by looking them up."""
         return tuple(column for column in self.columns if column.lookup is None)
 
-    def tau(self, measure: Counted, elements: int | None) -> int:
+    def tau(self, measure: Counted, shares: Fraction | int) -> int:
         """Return tau: by how much one member changes a count.
 
         Args:
             measure: What is counted.
-            elements: Delta: in how many elements of the question a member counts in full, which share its rows; None:
-                the policy does not say.
+            shares: Into how many parts the rows of a member are divided, one of which an element has.
 
         Raises:
             RefusedByPolicyError: The table does not offer the measure.
         """
         for offered in self.measures.offered:
             if offered.measure == measure:
-                shares = measure is Measure.EVENTS and self.measures.rows is not None
-                return -(-offered.tau // min(elements or 1, MAXIMUM_ELEMENTS)) if shares else offered.tau
+                is_shared = measure is Measure.EVENTS and self.measures.rows is not None
+                return ceil(offered.tau / shares) if is_shared else offered.tau
         offered_counts = [_count(each.measure, self) for each in self.measures.offered]
         raise RefusedByPolicyError(
             Rule.MEASURE,

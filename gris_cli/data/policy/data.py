@@ -325,7 +325,7 @@ def _clipped(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[Cl
     for column in (None, *(each for each in table.columns if each.group_by)):
         source = rows_of_members(table, () if column is None else (column,))
         delta = 1 if column is None else column.of_member_within
-        tau = table.tau(Measure.EVENTS, delta)
+        tau = table.tau(Measure.EVENTS, delta or 1)
         weight = "least(1, floor(sqrt($square // sum(cell * cell) OVER (PARTITION BY member))) / $grid)"
         square = {"square": (delta or 1) * (tau * GRID) ** 2, "grid": GRID} if is_weighted else {}
         found = connection.execute(

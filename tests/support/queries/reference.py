@@ -168,7 +168,7 @@ def distinct_answer(
     `least` is the smallest count of an element that is answered.
     """
     assert isinstance(query.measure, DistinctValues)
-    table, most = policy.table(query.table), policy.table(query.table).tau(query.measure, None)
+    table, most = policy.table(query.table), policy.table(query.table).tau(query.measure, 1)
     column = table.column(query.measure.column).model_copy(update={"nulls": Nulls.DROP})
     held: dict[str | None, dict[tuple[Any, ...], set[str]]] = defaultdict(lambda: defaultdict(set))
     for element, counted in _rows_of(query, policy, rows, now=now).items():
@@ -219,7 +219,7 @@ def _rows_of(
 
 def _events(members: list[str | None], table: Table) -> int:
     """Return how many events are counted, given the member of each."""
-    clip = None if table.measures.assumed_tau is not None else table.tau(Measure.EVENTS, None)
+    clip = None if table.measures.assumed_tau is not None else table.tau(Measure.EVENTS, 1)
     return sum(count if clip is None else min(count, clip) for count in Counter(members).values())
 
 

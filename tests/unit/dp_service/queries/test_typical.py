@@ -103,15 +103,27 @@ TAUS = {
     "a column": ("page", "", 4),
     "two columns": ("page, land", "", 2),
     "more elements than rows": ("page, land, stars", "", 1),
-    "pinned": ("page", "page = 'a'", 100),
-    "a few values": ("page", "page IN ('a', 'b', 'c')", 34),
+    "a value of a list": ("page", "page = 'a'", 4),
+    "some values of a list": ("page", "page IN ('a', 'b', 'c')", 4),
+    "a value alone": ("", "page = 'a'", 4),
+    "some values together": ("", "page IN ('a', 'b', 'c')", 10),
+    "more values than typical": ("", "land IN ('AT', 'CH', 'DE')", 100),
+    "all but one value": ("", "page <> 'a'", 100),
+    "a value beside a list": ("land", "page = 'a'", 2),
     "a domain that is smaller": ("kind", "", 25),
     "weeks": ("DATE_TRUNC('week', day)", YEAR, 13),
+    "fewer weeks": ("DATE_TRUNC('week', day)", "day >= '2024-01-01' AND day < '2024-01-15'", 13),
+    "a week alone": ("", "day >= '2024-01-01' AND day < '2024-01-08'", 13),
+    "a day": ("", "day >= '2024-01-01' AND day < '2024-01-02'", 13),
+    "two months": ("", "day >= '2024-01-01' AND day < '2024-03-01'", 50),
+    "a year": ("", YEAR, 100),
+    "a month of what began before": ("", "day < '2024-02-01'", 100),
+    "a month by weekdays": ("EXTRACT(ISODOW FROM day)", "day >= '2024-01-01' AND day < '2024-02-01'", 34),
 }
 
 
 @pytest.mark.parametrize(("by", "where", "expected"), TAUS.values(), ids=list(TAUS))
-def test_the_rows_of_a_member_are_shared_by_delta_elements(
+def test_the_rows_of_a_member_are_shared_by_the_elements_that_it_typically_has(
     policy: Policy, by: str, where: str, expected: int
 ) -> None:
     """Whoever has more rows counts with less of them; the query clips at the tau of the noise."""
