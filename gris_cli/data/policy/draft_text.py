@@ -244,8 +244,8 @@ def _contributions(drafted: Drafted, shape: Shape) -> Iterator[str]:
 
 
 def _part(share: float) -> int:
-    """Return the largest power of two, 2 or more, that a share times is at most 1."""
-    return max(2, 1 << (int(1 / max(share, 2**-20)).bit_length() - 1))
+    """Return the largest power of two, 2 to 64, that a share times is at most 1."""
+    return max(2, 1 << (int(1 / max(share, 1 / 64)).bit_length() - 1))
 
 
 def _numbers(stated: Mapping[str, int]) -> str:
