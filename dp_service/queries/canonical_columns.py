@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
@@ -14,6 +14,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.asked_numbers import Measure
+from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.columns import Column
 from dp_service.queries.filters import Value, pattern_of
 from dp_service.queries.intervals import Interval, Intervals, ordinal, universe_of
@@ -80,6 +81,11 @@ class Source(ABC):
     def most_of_member(self) -> int:
         """In how many of its values a member is at most, in one element of the others, where it counts in all."""
         return 1
+
+    def typical_of(self, buckets: Mapping[BucketLength, int | None]) -> int | None:
+        """Return in how many of all buckets of time a member typically is; None: these are no buckets, or not known."""
+        del buckets
+        return None
 
     def text_read(self, column: QueryColumn) -> QueryColumn | None:
         """Return the column of texts that no answer may be able to carry, of a column with this source; None: none."""

@@ -16,7 +16,6 @@ from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.canonical_columns import OrdinalRestriction, QueryColumn, Restriction
 from dp_service.queries.columns import Column
 from dp_service.queries.elements import timestamp_of
-from dp_service.queries.functions.buckets import QueryBucket
 from dp_service.queries.tables import Table
 from dp_service.queries.time_buckets import bucket_of
 from dp_service.queries.times import TimeColumn
@@ -49,11 +48,10 @@ def row_shares(
 
 def _values_of_member(column: Column, meaning: QueryColumn, table: Table) -> int:
     """Return in how many values of what is grouped by a member typically is; 1: the policy does not say."""
-    of_member = column.of_member_within
-    if isinstance(meaning.source, QueryBucket) and table.time is not None:
-        # A bucket has the same rows of a member, however many buckets are asked for.
-        of_member = table.time.buckets[meaning.source.length] or of_member
-    return of_member or 1
+    buckets = {} if table.time is None else table.time.buckets
+    # A bucket has the same rows of a member, however many buckets are asked for.
+    of_all = None if meaning.source is None else meaning.source.typical_of(buckets)
+    return of_all or column.of_member_within or 1
 
 
 def _parts_of_time(restriction: Restriction, time: TimeColumn) -> Iterator[Fraction]:

@@ -7,7 +7,7 @@ periods allow; both ends of the range have to follow from these. A bucket withou
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -93,6 +93,10 @@ class QueryBucket(Source):
     def read_from(self) -> tuple[QueryColumn, ...]:
         """The time column."""
         return (self.time.column,)
+
+    def typical_of(self, buckets: Mapping[BucketLength, int | None]) -> int | None:
+        """Return that of its length."""
+        return buckets[self.length]
 
     def __str__(self) -> str:
         return f"the {self.length} of {self.time}"
