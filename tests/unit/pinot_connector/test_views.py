@@ -26,6 +26,7 @@ from hypothesis import strategies as st
 
 from pinot_connector.budgets import Level, Share, level_of
 from pinot_connector.catalog import Catalog
+from pinot_connector.coverage import AtLeast
 from pinot_connector.engines import base
 from pinot_connector.errors import IntegrityError, Shortfall
 from pinot_connector.guarantees import AccountGuarantee, Guarantee
@@ -83,7 +84,9 @@ ONLY_READ = {
     "QuantileColumn",
     "Quantiles",
     "ReadColumn",
+    "ShownNumber",
     "ShownQuantile",
+    "Sums",
     "TableEntry",
 }
 
@@ -208,6 +211,7 @@ def stated(**changes: Any) -> dp_pb2.MechanismParameters:
             noise_variance="3/2",
             one_look=dp_pb2.OneLook(),
         ),
+        two_sided=dp_pb2.TwoSided(),
     )
     message.MergeFrom(dp_pb2.MechanismParameters(**changes))
     return message
@@ -311,6 +315,8 @@ def values_of(hint: Any, field: Any) -> st.SearchStrategy[Any]:
 
 def views_of(kind: type[Any], message: Any) -> st.SearchStrategy[Any]:
     """Returns views of a message."""
+    if kind is AtLeast:
+        return st.builds(kind, st.none() | st.sampled_from([Fraction(1, 2), Fraction(1, 16)]))
     names = {each.metadata.get("called", each.name): each.name for each in fields(kind)}
     return st.builds(kind, **{names[name]: values_of(*each) for name, each in held(kind, message).items()})
 

@@ -151,7 +151,7 @@ RANKED: Changes = [
 # its elements and numbers are shown, and what the question and its query say already.
 PARTS: list[tuple[Any, Changes, set[str]]] = [
     (GUMBEL, RELEASE, {"within", "clips", "listing", "funnel"}),
-    (BOUNDS_OF_RELEASE, BOUNDS, set()),
+    (BOUNDS_OF_RELEASE, BOUNDS, {"largest_cut"}),
     (NAMES, NAMED, set()),
     (SUMS, SUMMING, {"asked", "ordered_by"}),
     (SUMMED, SUMMED_AS, {"condition", "keeps_nulls"}),

@@ -12,7 +12,7 @@ from dp_service.releases.resolving import resolve_question
 from dp_service.releases.usefulness import TypicalError, require_useful, typical_errors, verdict
 
 COUNTS = "SELECT d, COUNT(DISTINCT m) FROM t GROUP BY d"
-NUMBERS = "SELECT d, COUNT(DISTINCT m), SUM(v), AVG(v) FROM t GROUP BY d"
+NUMBERS = "SELECT d, COUNT(*), SUM(v), AVG(v) FROM t GROUP BY d"
 
 
 def policy(sizes: str) -> Policy:
@@ -28,7 +28,7 @@ tables:
   t:
     member: m
     contributions: {{bound: in_query, typical: 2, units: 1{sums}}}
-    measures: {{distinct_members: true}}
+    measures: {{distinct_members: true, rows: 2}}
     columns:
       m: {{type: string}}
       d: {{type: string, group_by: true, domain: [x, y, z]}}
@@ -46,19 +46,19 @@ def errors_of(sql: str, sizes: str) -> list[TypicalError]:
 
 
 @pytest.mark.parametrize(
-    ("sql", "members", "lost"),
+    ("sql", "size", "lost"),
     [
         (COUNTS, 10, ["counts"]),
         (COUNTS, 1000, []),
-        (NUMBERS, 30, ["counts", "sum_v", "average_v_per_member"]),
+        (NUMBERS, 30, ["counts", "sum_v_of_rows", "average_v_per_row"]),
         (NUMBERS, 100_000, []),
     ],
 )
 def test_a_number_whose_noise_exceeds_half_of_the_largest_value_is_lost(
-    sql: str, members: int, lost: list[str]
+    sql: str, size: int, lost: list[str]
 ) -> None:
-    """Of the members that a table may have, and of the clamps of a value."""
-    found = errors_of(sql, f"max_members: {members}, max_rows: 10000000")
+    """Of the members and rows that a table may have, and of the clamps of a value."""
+    found = errors_of(sql, f"max_members: {size}, max_rows: {size}")
     assert [each.number for each in found if each.is_too_large] == lost
     (said,) = verdict(found)
     assert said.text.startswith("Too noisy to be of use") is bool(lost)
