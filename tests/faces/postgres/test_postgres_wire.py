@@ -655,7 +655,9 @@ def test_what_ends_leaves_nothing(gateway: GatewayWorld, tmp_path: Path, number:
     """An idle connection hears why, and the catalogue's PostgreSQL ends with its gateway, however that ends."""
     for name in ("wide.parquet", "small.parquet"):
         (tmp_path / name).symlink_to(gateway.folder / name)
-    config = write_configuration(tmp_path, gateway.authority, gateway.issuer, gateway.dp, gateway.budget)
+    config = write_configuration(
+        tmp_path, gateway.authority, gateway.issuer, gateway.dp, gateway.budget, catalogue=True
+    )
     with process("gris_gateway", ["--config", config], tmp_path / "log") as ready:
         other = replace(gateway, postgres_address=ready["postgres_address"])
         with connected(other, "ending") as connection:
