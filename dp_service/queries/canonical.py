@@ -115,7 +115,7 @@ def canonicalise(
     ]
     allowed = tuple(each for each in restrictions if each is not None)
     by = [(each, query_column(each)) for each in columns] if grouped is None else grouped
-    shares = row_shares(by, allowed, table)
+    shares = row_shares(query, by, allowed, table)
     dimensions = tuple(meaning for _, meaning in by)
     return CanonicalQuery(
         table=table.name,

@@ -213,6 +213,12 @@ def _check_rows(table: Table, fault: Fault) -> None:
         )
     if measures.rows is not None and not is_in_query:
         fault((*path, "rows"), "expected this key only beside contributions with bound: in_query")
+    for room, columns in (("values", table.values), ("quantiles", table.quantiles)):
+        for each in columns:
+            if each.rows is not None and each.rows > (measures.rows or 0):
+                fault(
+                    ("tables", table.name, room, each.name, "rows"), "expected at most rows of the measures"
+                )
     if measures.rows is not None and measures.events is not None:
         fault((*path, "events"), "expected none beside rows: both say how many rows of a member count")
 

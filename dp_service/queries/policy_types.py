@@ -28,6 +28,8 @@ DEFAULT_DELAY_MINUTES = 5
 OFFLINE_SUFFIX = "_OFFLINE"
 """How Pinot's name of the offline part of a table ends."""
 REALTIME_SUFFIX = "_REALTIME"
+MAXIMUM_ROWS_OF_MEMBER = 500_000
+"""How many rows of a member count in full at most, so that queries compute its weight exactly."""
 MAXIMUM_PERIODS = 100_000
 MAXIMUM_NAMES = 500
 """How many elements of one column the first of two looks names at most.

@@ -188,7 +188,7 @@ def resolve(query: HistogramQuery, policy: Policy, *, now: int) -> Resolution:
         _bounded(parameters, canonical, table),
         query,
         table,
-        row_shares([(each.column, each.in_query) for each in grouped], canonical.restrictions, table),
+        row_shares(query, [(each.column, each.in_query) for each in grouped], canonical.restrictions, table),
     )
     require_short(parameters, canonical)
     parameters = releasing_quantiles(parameters, query, table)

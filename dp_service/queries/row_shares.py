@@ -16,17 +16,22 @@ from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.canonical_columns import OrdinalRestriction, QueryColumn, Restriction
 from dp_service.queries.columns import Column
 from dp_service.queries.elements import timestamp_of
+from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Table
 from dp_service.queries.time_buckets import bucket_of
 from dp_service.queries.times import TimeColumn
 
 
 def row_shares(
-    grouped: Sequence[tuple[Column, QueryColumn]], restrictions: Sequence[Restriction], table: Table
+    query: HistogramQuery,
+    grouped: Sequence[tuple[Column, QueryColumn]],
+    restrictions: Sequence[Restriction],
+    table: Table,
 ) -> Fraction:
     """Return into how many parts a member's rows are divided, one of which an element of a question has.
 
     Args:
+        query: The question.
         grouped: What the question groups by, each as a column and as its meaning.
         restrictions: Its conditions.
         table: Its table.
@@ -34,7 +39,7 @@ def row_shares(
     typical = {each.name: each.of_member_within for each in table.columns}
     names = {column.name for column, _ in grouped}
     read = {each.name for _, meaning in grouped if meaning.source for each in meaning.source.read_from}
-    parts = Fraction(prod(_values_of_member(*each, table) for each in grouped))
+    parts = _parts_with_values(query, table) * prod(_values_of_member(*each, table) for each in grouped)
     for each in restrictions:
         of_member = typical.get(each.column.name)
         if each.column.name in names | read:
@@ -44,6 +49,17 @@ def row_shares(
         elif of_member is not None and each.size:
             parts *= Fraction(of_member, min(of_member, each.size))
     return parts
+
+
+def _parts_with_values(query: HistogramQuery, table: Table) -> Fraction:
+    """Return into how many parts a member's rows are divided, one of which has the values that a question asks for."""
+    if table.measures.rows is None or not query.is_of_values:
+        return Fraction(1)
+    asked = [part.column for each in query.aggregates for part in each.parts]
+    stated = [table.value(each).rows for each in asked] + [
+        table.quantile(each.column).rows for each in query.quantiles
+    ]
+    return Fraction(table.measures.rows, max(each or table.measures.rows for each in stated))
 
 
 def _values_of_member(column: Column, meaning: QueryColumn, table: Table) -> int:

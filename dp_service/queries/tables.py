@@ -22,7 +22,7 @@ from dp_service.queries.errors import RefusedByPolicyError, Rule
 from dp_service.queries.filters import In
 from dp_service.queries.functions.bins import MAXIMUM_EDGES
 from dp_service.queries.functions.first_times import MOST_COHORTS
-from dp_service.queries.policy_types import Identifier, Stated
+from dp_service.queries.policy_types import MAXIMUM_ROWS_OF_MEMBER, Identifier, Stated
 from dp_service.queries.publications import Publication, policy_statement
 from dp_service.queries.structured import MAXIMUM_DIMENSIONS, HistogramQuery
 from dp_service.queries.suggestions import instead_of, quoted
@@ -34,9 +34,6 @@ from dp_service.terms import Consistency, CountNoise, ValueType
 
 DEFAULT_MAX_K = 100
 """The largest k of questions whose price grows with k, where the policy states none."""
-
-MAXIMUM_ROWS_OF_MEMBER = 500_000
-"""How many rows of a member count in full at most, so that queries compute its weight exactly."""
 
 
 class TauIs(StrEnum):

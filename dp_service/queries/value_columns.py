@@ -12,6 +12,7 @@ from dp_service.queries.columns import Nulls
 from dp_service.queries.policy_types import (
     MAX_DAYS,
     MAXIMUM_DOMAIN_SIZE,
+    MAXIMUM_ROWS_OF_MEMBER,
     Bound,
     GridEnd,
     Stated,
@@ -52,9 +53,12 @@ class NumberKeys(Stated):
 
     Attributes:
         typical: In how many bins of the column a member typically has rows; None: in all.
+        rows: How many rows of a member count in full, in all elements together, where a question asks for numbers of
+            such columns and for no count; None: as many as the table's measures say.
     """
 
     typical: Annotated[int, Field(gt=0, le=MAXIMUM_DOMAIN_SIZE)] | None = None
+    rows: Annotated[int, Field(gt=0, le=MAXIMUM_ROWS_OF_MEMBER)] | None = None
 
 
 class ValueSchema(NumberKeys):

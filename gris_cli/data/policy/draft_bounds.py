@@ -123,12 +123,15 @@ class UsualLists:
 
     def rows(self) -> int:
         """Return how many rows of a member count in full, in all elements together."""
-        most = self._reached(f"FROM {self._rows[0]}")
-        return least_error(self._errors_of_rows, min(most, _MOST_ROWS))
+        return self._of_rows(self._rows)
+
+    def rows_with(self, value: str) -> int:
+        """Return how many of its rows with some value do, by SQL for it."""
+        return self._of_rows([self._cells(each.element, f"count({value})") for each in self._listed])
 
     def cuts(self, rows: int) -> list[float]:
         """Return which share a bound of rows cuts: of their total, and at most of a large number of each list."""
-        return [each.most_cut for each in self._errors_of_rows(rows)]
+        return [each.most_cut for each in self._errors_of_rows(self._rows, rows)]
 
     def upper(self, amount: str, most: int) -> int:
         """Return up to what a member's amount counts in one element.
@@ -140,8 +143,12 @@ class UsualLists:
         cells = [self._cells(each.element, f"sum({amount})") for each in self._listed]
         return least_error(lambda bound: self._errors(cells, [bound] * len(cells)), most)
 
-    def _errors_of_rows(self, rows: int) -> list[Errors]:
-        return self._errors(self._rows, [math.ceil(rows / each.delta) for each in self._listed])
+    def _of_rows(self, cells: Sequence[str]) -> int:
+        most = self._reached(f"FROM {cells[0]}")
+        return least_error(lambda bound: self._errors_of_rows(cells, bound), min(most, _MOST_ROWS))
+
+    def _errors_of_rows(self, cells: Sequence[str], rows: int) -> list[Errors]:
+        return self._errors(cells, [math.ceil(rows / each.delta) for each in self._listed])
 
     def _errors(self, cells: Sequence[str], bounds: Sequence[int]) -> list[Errors]:
         return [

@@ -32,7 +32,7 @@ MOST_NOISE = 2 * 10**7
 """Noise of at most 10^8 steps can be drawn: this is of a question by as many elements as a policy allows."""
 
 _POWERS = tuple(1 << power for power in range(41))
-_ROWS_CUT = 0.005
+_ROWS_CUT = MOST_CUT / 2
 _FINE = 64
 """So many steps make the median, or more."""
 
@@ -56,6 +56,7 @@ class DraftValue:
         totals: Between which bounds a member's total counts.
         months: The same of a total in a month; None: there is no time.
         rows: The same of a row.
+        rows_of_member: How many rows with a value of a member count in full.
         cut: Which share of the sum of members' totals the upper bound cuts.
         month_cut: Which share of sums by month their upper bound cuts.
         rows_cut: Which share of the sum the bounds of rows cut.
@@ -70,6 +71,7 @@ class DraftValue:
     totals: tuple[int, int]
     months: tuple[int, int] | None
     rows: tuple[int, int]
+    rows_of_member: int
     cut: float
     month_cut: float
     rows_cut: float
@@ -181,6 +183,7 @@ def _value(
         totals=(lower, upper),
         months=in_months,
         rows=rows,
+        rows_of_member=min(shape.rows, lists.rows_with(name)),
         cut=totals.cut(upper),
         month_cut=0.0 if in_months is None else monthly.cut(in_months[1]),
         rows_cut=numbers.sum_of(np.abs(numbers.each - np.clip(numbers.each, low, high))) / numbers.size,

@@ -13,7 +13,8 @@ from pinot_connector import formats
 _VALUES = (
     "What may be summed and averaged, of members beside a count of members, of rows beside one of rows. A row counts "
     "between row_lower and row_upper, and a member's total in one element between lower and upper, or in a month and "
-    "shorter buckets of time between those of `months`: narrow bounds cut what large members add, wide bring noise."
+    "shorter buckets of time between those of `months`: narrow bounds cut what large members add, wide bring noise. "
+    "`rows` of a member count in full where its numbers are asked for without a count of rows."
 )
 _QUANTILES = (
     "Medians, percentiles, about the smallest and largest: of rows, or of members' totals, around a statement that "
@@ -32,7 +33,8 @@ def value_lines(values: Sequence[DraftValue]) -> Iterator[str]:
         (lower, upper), (row_lower, row_upper) = each.totals, each.rows
         yield (
             f"      {key(each.name)}: {{type: {each.type}{_quantum(each)}, lower: {lower}, upper: {upper}, "
-            f"row_lower: {row_lower}, row_upper: {row_upper}{_months(each)}{_nulls(each)}}}"
+            f"row_lower: {row_lower}, row_upper: {row_upper}, rows: {each.rows_of_member}"
+            f"{_months(each)}{_nulls(each)}}}"
         )
 
 
@@ -90,7 +92,7 @@ def quantile_lines(values: Sequence[DraftValue]) -> Iterator[str]:
     for each in values:
         scale, begin, end, cells = each.grid
         yield (
-            f"      {key(each.name)}: {{type: {each.type}{_quantum(each)}, "
+            f"      {key(each.name)}: {{type: {each.type}{_quantum(each)}, rows: {each.rows_of_member}, "
             f"grid: {{scale: {scale}, from: {_number(begin)}, to: {_number(end)}, cells: {cells}}}}}"
         )
 

@@ -58,6 +58,7 @@ KEYS = {
     "shift: true",
     "null_value: NONE",
     "nulls: keep",
+    "rows",
     "delta: 1",
 }
 """What comments quote as text of a policy: each is a key that the draft has, or is followed below."""

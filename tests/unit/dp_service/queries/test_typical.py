@@ -39,8 +39,10 @@ tables:
       subject: {{type: string, group_by: true, typical: 2,
                 lookup: {{column: article, file: subjects.csv, hash: '{hash_of(SUBJECTS)}'}}}}
     values:
-      paid: {{type: int64, lower: 0, upper: 100, typical: 3}}
+      paid: {{type: int64, lower: 0, upper: 100, typical: 3, rows: 5}}
       owed: {{type: int64, lower: 0, upper: 100}}
+    quantiles:
+      paid: {{type: int64, rows: 7, grid: {{scale: linear, from: 0, to: 100, cells: 50}}}}
 """
 YEAR = "day >= '2024-01-01' AND day < '2025-01-01'"
 QUARTER = "day >= '2024-01-01' AND day < '2024-04-01'"
@@ -134,6 +136,28 @@ def test_the_rows_of_a_member_are_shared_by_the_elements_that_it_typically_has(
     assert found.parameters.tau == found.query.clip == expected
 
 
+VALUES = {
+    "a sum": ("SUM(paid) FROM t", 5),
+    "a sum by a column": ("land, SUM(paid) FROM t GROUP BY land", 3),
+    "an average": ("AVG(paid) FROM t", 5),
+    "a sum beside a count": ("COUNT(*), SUM(paid) FROM t", 100),
+    "a sum of which a column says nothing": ("SUM(owed) FROM t", 100),
+    "sums of both": ("SUM(paid), SUM(owed) FROM t", 100),
+    "a median": ("PERCENTILE(paid, 50) FROM t", 7),
+    "a condition on a number of rows": ("land, SUM(paid) FROM t GROUP BY land HAVING COUNT(*) > 3", 50),
+}
+
+
+@pytest.mark.parametrize(("asked", "expected"), VALUES.values(), ids=list(VALUES))
+def test_numbers_without_a_count_have_the_rows_of_their_columns(
+    policy: Policy, asked: str, expected: int
+) -> None:
+    """Few rows have a value, so fewer rows of a member count, with less noise."""
+    found = resolve(parse_sql(f"SELECT {asked}", policy), policy, now=0)
+    assert found.query.clip == expected
+    assert found.parameters.quantiles is not None or found.parameters.tau == expected
+
+
 def test_rows_beside_a_count_of_members_have_the_tau_of_rows(policy: Policy) -> None:
     """As a number of its own, with the range of what one member adds."""
     text = "SELECT page, COUNT(DISTINCT member), COUNT(*) FROM t GROUP BY page"
@@ -167,6 +191,8 @@ def test_delta_is_the_most_elements_of_a_member_with_typical_values(
         ("bound: in_query", "bound: in_query, delta: 3", "tables.t.contributions.delta"),
         ("bound: in_query", "bound: assumed", "tables.t.contributions.delta"),
         ("bound: in_query", "bound: assumed, delta: 3", "tables.t.columns.page.typical"),
+        ("rows: 5", "rows: 101", "values.paid.rows: expected at most rows of the measures"),
+        ("rows: 7", "rows: 0", "quantiles.paid.rows"),
     ],
 )
 def test_a_policy_says_what_is_typical_of_each_column(old: str, new: str, key: str) -> None:
