@@ -23,6 +23,9 @@ _MOST_ELEMENTS, _MOST_ROWS = 2**10, 2**15
 _WORTH = 1 / 100
 """A larger bound is proposed where it lowers the error of each number by as much on average."""
 
+_RANKS = 20
+"""At the units of a draft, a rank is off by about so many rows for each row of a member that has a part."""
+
 _LONGEST = 10
 """The error of a list is that of so many of its largest elements."""
 
@@ -128,6 +131,14 @@ class UsualLists:
     def rows_with(self, value: str) -> int:
         """Return how many of its rows with some value do, by SQL for it."""
         return self._of_rows([self._cells(each.element, f"count({value})") for each in self._listed])
+
+    def rows_ranked(self, value: str) -> int:
+        """Return how many of its rows with some value have a part in quantiles, by SQL for it: more may be cut."""
+        cells = self._cells("0", f"count({value})")
+        # Noise of so many rows has a standard deviation of _RANKS for each row of a member.
+        of_ranks = UsualList(f"FROM {cells}", 1, 1 / (2 * _RANKS**2))
+        powers = [1 << power for power in range(self._reached(f"FROM {cells}").bit_length())]
+        return min(powers, key=lambda rows: of_ranks.errors(self._connection, rows).error)
 
     def cuts(self, rows: int) -> list[float]:
         """Return which share a bound of rows cuts: of their total, and at most of a large number of each list."""

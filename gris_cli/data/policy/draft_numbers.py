@@ -57,6 +57,7 @@ class DraftValue:
         months: The same of a total in a month; None: there is no time.
         rows: The same of a row.
         rows_of_member: How many rows with a value of a member count in full.
+        rows_ranked: How many of them have a part in quantiles.
         cut: Which share of the sum of members' totals the upper bound cuts.
         month_cut: Which share of sums by month their upper bound cuts.
         rows_cut: Which share of the sum the bounds of rows cut.
@@ -72,6 +73,7 @@ class DraftValue:
     months: tuple[int, int] | None
     rows: tuple[int, int]
     rows_of_member: int
+    rows_ranked: int
     cut: float
     month_cut: float
     rows_cut: float
@@ -184,6 +186,7 @@ def _value(
         months=in_months,
         rows=rows,
         rows_of_member=min(shape.rows, lists.rows_with(name)),
+        rows_ranked=min(shape.rows, lists.rows_ranked(name)),
         cut=totals.cut(upper),
         month_cut=0.0 if in_months is None else monthly.cut(in_months[1]),
         rows_cut=numbers.sum_of(np.abs(numbers.each - np.clip(numbers.each, low, high))) / numbers.size,

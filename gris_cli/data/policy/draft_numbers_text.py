@@ -92,7 +92,7 @@ def quantile_lines(values: Sequence[DraftValue]) -> Iterator[str]:
     for each in values:
         scale, begin, end, cells = each.grid
         yield (
-            f"      {key(each.name)}: {{type: {each.type}{_quantum(each)}, rows: {each.rows_of_member}, "
+            f"      {key(each.name)}: {{type: {each.type}{_quantum(each)}, rows: {each.rows_ranked}, "
             f"grid: {{scale: {scale}, from: {_number(begin)}, to: {_number(end)}, cells: {cells}}}}}"
         )
 

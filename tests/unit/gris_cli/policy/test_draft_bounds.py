@@ -68,6 +68,17 @@ def test_an_amount_is_bounded_by_what_members_have_in_an_element(rows: duckdb.Du
     assert lists(rows, LITTLE_NOISE).upper("paid", 1024) == 256
 
 
+@pytest.mark.parametrize(("copies", "expected"), [(1, 1), (100, 64)])
+def test_quantiles_of_few_rows_have_few_of_a_member(
+    rows: duckdb.DuckDBPyConnection, copies: int, expected: int
+) -> None:
+    """Where ranks are off by a large share of all rows, rows of members are cut; where rows are many, they are not."""
+    rows.execute(
+        f"CREATE TABLE more AS SELECT who + 1000 * copy AS who, page, paid FROM views, range({copies}) AS d(copy)"  # noqa: S608
+    )
+    assert UsualLists(rows, "more", "who", LITTLE_NOISE).rows_ranked("paid") == expected
+
+
 def test_fewer_than_a_dozen_members_decide_no_bound() -> None:
     """One member with far more rows than the others leaves the bound where they are."""
     with duckdb.connect() as connection:
