@@ -139,9 +139,7 @@ def _coordinate(
         value = replace(value, bounds=column.bounds_in_months)
     if query.over_rows and table.measures.counts_rows:
         # Beside a count of members a sum over rows is that of totals, which tau rows may reach.
-        tau, rows = table.tau(Measure.EVENTS, shares), value.bounds.rows
-        of_rows = Clamp(rows.low * tau, rows.high * tau)
-        value = replace(value, bounds=replace(value.bounds, totals=of_rows))
+        value = replace(value, bounds=value.bounds.over(table.tau(Measure.EVENTS, shares)))
     if condition is None:
         return value, column.weight
     if averaged:

@@ -203,7 +203,7 @@ def _summed_rows(table: Table) -> tuple[int | None, ...]:
 
 
 def _is_exact(bounds: ValueBounds, rows_of_member: int | None, sums: Sums) -> bool:
-    try:
+    def require(bounds: ValueBounds, rows_of_member: int | None) -> None:
         require_exact_sums(
             bounds,
             members=sums.max_members,
@@ -211,6 +211,12 @@ def _is_exact(bounds: ValueBounds, rows_of_member: int | None, sums: Sums) -> bo
             rows=sums.max_rows,
             below=SUMS_IN_DOUBLES,
         )
+
+    try:
+        require(bounds, rows_of_member)
+        if rows_of_member is not None:
+            # Beside a count of members a sum over rows is one of totals.
+            require(bounds.over(rows_of_member), None)
     except ValueError:
         return False
     return True

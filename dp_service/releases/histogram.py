@@ -206,11 +206,12 @@ def _checked_column(
     if not set(map(type, column)) <= {int} or any(abs(each) > MAXIMUM_COUNT for each in column):
         raise HistogramError("expected sums that are whole numbers within +-2^53")
     array = np.array(column, dtype=np.int64)
-    # Of at most 2^53 members and widths of at most 2^51: in floats, where a product does not overflow.
-    farthest = counts.astype(np.float64) * clamp.width / scale
+    # Of at most 2^53 members and widths of at most 2^51: floats do not overflow, and tell which are to be compared.
+    far = np.flatnonzero(np.abs(array) * (scale * (1 + 2**-40)) >= counts.astype(np.float64) * clamp.width)
+    is_beyond = any(abs(int(array[row])) * scale > int(counts[row]) * clamp.width for row in far)
     # What is rounded can be even or odd.
     is_whole = scale == 1
-    if np.any(np.abs(array) > farthest) or (is_whole and np.any((array - counts * (clamp.centre % 2)) % 2)):
+    if is_beyond or (is_whole and np.any((array - counts * (clamp.centre % 2)) % 2)):
         raise HistogramError("expected sums that so many members can have")
     return array
 

@@ -127,6 +127,10 @@ class ValueBounds:
         ends = (Clamp(min(each.low, 0), max(each.high, 0)) for each in (self.rows, self.totals))
         return ValueBounds(self.quantum, *ends)
 
+    def over(self, rows: int) -> ValueBounds:
+        """Return the bounds where a member's total is what so many rows may reach."""
+        return ValueBounds(self.quantum, self.rows, Clamp(self.rows.low * rows, self.rows.high * rows))
+
     def row(self, value: Value) -> int | None:
         """Return the clamped steps of a row's value, None if the row does not count."""
         if value is None or not is_usable(value):

@@ -262,7 +262,10 @@ def _quantum(
         digits = min(_FINEST, max(_CENTS, *fine))
     step = Fraction(1, 10**digits)
     largest = max(
-        shape.most_rows * max(map(abs, rows)), shape.most_members * max(map(abs, totals)), shape.most_rows
+        shape.most_members * shape.rows * max(map(abs, rows)),
+        shape.most_rows * max(map(abs, rows)),
+        shape.most_members * max(map(abs, totals)),
+        shape.most_rows,
     )
     elements = math.sqrt(shape.most_typical)
     widest = max(max(shape.rows, elements) * (rows[1] - rows[0]), elements * (totals[1] - totals[0]))

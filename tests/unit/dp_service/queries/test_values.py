@@ -67,6 +67,12 @@ def test_bounds_are_whole_numbers_of_the_quantum() -> None:
         ("row_upper: '5.5'", "row_upper: 5, nulls: keep", "number.null_value", "since NULLs are kept"),
         ("max_rows: 100000", "max_rows: 100000000000000", "values.number", "sums could reach 2^53"),
         ("max_members: 1000", "max_members: 10000000000000", "values.number", "sums could reach 2^53"),
+        (
+            f"{SUMS}}}\n    measures: {{distinct_members: true}}",
+            f"{SUMS.replace('1000', '100000000')}}}\n    measures: {{distinct_members: true, rows: 500000}}",
+            "values.number",
+            "sums could reach 2^53",
+        ),
         (SUMS, "", "contributions.sums", "expected max_members and max_rows"),
         (
             "    values:\n      number: " + NUMBER,

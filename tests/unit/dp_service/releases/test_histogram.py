@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,19 @@ def test_sums_that_the_counted_members_cannot_have_are_refused(sums: Any, compla
     """Of two members a sum is even and within 6; another one would move more than its noise was priced for."""
     with pytest.raises(HistogramError, match=complaint):
         checked_histogram(TEXT, [["a", "b"]], [2, 1], sums, row_limit=3, clamps=[CLAMP])
+
+
+@pytest.mark.parametrize(("beyond", "is_refused"), [(0, False), (1, True)])
+def test_sums_of_members_who_are_all_at_a_clamp_are_compared_exactly(
+    beyond: int, *, is_refused: bool
+) -> None:
+    """A float would round the largest sum that so many weighted members can have down."""
+    members, width = 12_080_715, 123_456_700
+    sums = [[-members * width - beyond]]
+    with pytest.raises(HistogramError) if is_refused else nullcontext():
+        checked_histogram(
+            TEXT, [["a"]], [100 * members], sums, row_limit=3, clamps=[Clamp(0, width)], scales=[100]
+        )
 
 
 def test_sums_stay_with_their_elements() -> None:
