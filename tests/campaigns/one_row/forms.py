@@ -216,7 +216,7 @@ _OF_SOME = (
     "COUNT(*), COUNT(*) FILTER (WHERE {})",
     "COUNT(*), SUM(CASE WHEN {} THEN price ELSE 0 END)",
     f"{_COUNTED}, COUNT(DISTINCT CASE WHEN {{}} THEN member END)",
-    f"{_COUNTED}, AVG(whole) FILTER (WHERE {{}})",
+    "COUNT(*), AVG(whole) FILTER (WHERE {})",
 )
 # What a question groups by names a column as a condition does, and may be looked at before any condition is.
 _GROUPED = ("text", "number", "small", "flag", "day", "topic", "label")

@@ -527,10 +527,7 @@ def test_guarantee_and_explanation_say_what_holds(client: PrivateClient) -> None
     assert (explanation.worst_case_cost.information, explanation.worst_case_cost.calls) == (UNITS, 1)
     text = " ".join(explanation.sentences)
     assert f"a member of more than {TYPICAL} elements counts with less than 1 in each" in text
-    assert (
-        "lower ends, at half of the error, also hold for the counts before bounding, their upper ends do not"
-        in text
-    )
+    assert "the number in the table is no less, with 97.5 %" in text
     entry = next(table for table in client.catalog().tables if table.name == "monthly")
     assert entry.contributions is not None
     assert (entry.contributions.periods, entry.contributions.units) == (None, UNITS)
