@@ -11,6 +11,9 @@ from __future__ import annotations
 import gc
 import os
 import threading
+import time
+from contextlib import suppress
+from pathlib import Path
 from typing import Protocol
 from weakref import WeakSet
 
@@ -40,6 +43,8 @@ starting = threading.Lock()
 _idling: WeakSet[Idling] = WeakSet()
 _channels: WeakSet[grpc.aio.Channel] = WeakSet()
 """Those in use: gRPC's threads run until nothing refers to a channel, closed or not."""
+_THREADS = ("grpc", "event_engine", "lifeguard")
+_THREADS_END_SECONDS = 2.0
 _inherited: list[grpc.aio.Channel] = []
 """Those open at the fork that made this process. They are kept, for releasing one waits for gRPC's threads."""
 
@@ -67,11 +72,31 @@ def require_usable() -> None:
 
 def _before() -> None:
     starting.acquire()
+    was_open = bool(_channels) and not _inherited
     for client in list(_idling):
         client.close_if_idle()
     if _channels and not _inherited:
         # What a traceback or a cycle refers to still counts as in use.
         gc.collect()
+    if was_open and not _channels:
+        _wait_for_threads()
+
+
+def _wait_for_threads() -> None:
+    """Waits for gRPC to end its threads, after the last channel is gone: a child that is forked before that hangs."""
+    ends = time.monotonic() + _THREADS_END_SECONDS
+    while _has_threads() and time.monotonic() < ends:
+        time.sleep(0.001)
+
+
+def _has_threads() -> bool:
+    """Returns whether a thread has a name of gRPC's, where the system tells."""
+    for task in Path("/proc/self/task").glob("*/comm"):
+        # It may have ended meanwhile.
+        with suppress(OSError):
+            if task.read_text().startswith(_THREADS):
+                return True
+    return False
 
 
 def _after_in_child() -> None:
