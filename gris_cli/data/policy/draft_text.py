@@ -72,8 +72,8 @@ _CONTRIBUTIONS = (
     "price; a larger max_names shows longer lists."
 )
 _CUT = (
-    "Of the rows that were read, bounds cut at most so much of a total and of large numbers of usual lists. Answers "
-    "say what follows from it. DECIDE: state a larger part, or none, where questions may be about others."
+    "Bounds cut at most so much of the number of rows that were read, in all and in large elements of usual lists; "
+    "sums can lose more. Answers say what follows from it. DECIDE: state a larger part, or none, where that is not so."
 )
 _SUMS = "max_members and max_rows promise that the table never grows beyond: far above what it has."
 _FURTHER = "`shift: true` gives counts of a few known elements less noise."
