@@ -7,7 +7,7 @@ import re
 import duckdb
 import pytest
 
-from dp_service.queries.policy import parse_policy
+from dp_service.queries.policy import Policy, parse_policy
 from dp_service.releases.kinds import require_usable
 from gris_cli.__main__ import main
 
@@ -76,27 +76,29 @@ def drafts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {name: (folder / name).read_text() for name in ("rows", "names")}
 
 
-def follow(text: str, pattern: str, new: str) -> None:
-    """Edit a draft outside of its comments, and require that the policy can be served."""
+def served_after(text: str, pattern: str, new: str) -> Policy:
+    """Edit a draft outside of its comments, and return the policy; one that cannot be served is an error."""
     lines = text.splitlines()
     followed = [
         line if line.lstrip().startswith("#") and not pattern.startswith("#") else re.sub(pattern, new, line)
         for line in lines
     ]
     assert followed != lines
-    require_usable(parse_policy("\n".join(followed)))
+    policy = parse_policy("\n".join(followed))
+    require_usable(policy)
+    return policy
 
 
 @pytest.mark.parametrize(("pattern", "new"), COMMON + BOUNDS)
 def test_advice_of_a_draft_by_rows_can_be_followed(drafts: dict[str, str], pattern: str, new: str) -> None:
     """Each suggested edit leaves a policy that can be served."""
-    follow(drafts["rows"], pattern, new)
+    assert served_after(drafts["rows"], pattern, new).tables
 
 
 @pytest.mark.parametrize(("pattern", "new"), COMMON + NAMES)
 def test_advice_of_a_draft_by_names_can_be_followed(drafts: dict[str, str], pattern: str, new: str) -> None:
     """Each suggested edit leaves a policy that can be served."""
-    follow(drafts["names"], pattern, new)
+    assert served_after(drafts["names"], pattern, new).tables
 
 
 @pytest.mark.parametrize("name", ["rows", "names"])

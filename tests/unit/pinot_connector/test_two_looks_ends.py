@@ -179,18 +179,22 @@ async def budget_wanted(world: World, account: str, *, cancelled: bool) -> Async
 
 async def test_a_second_look_that_outlives_its_reservation_is_paid_in_full(looking_world: World) -> None:
     """However it ends then, and if another question wants what is left of the budget."""
-    await asyncio.gather(
-        _outlives(looking_world, "none", None, "fractions"),
-        _outlives(looking_world, "none", EngineUnavailable("late"), "fractions"),
-        _outlives(looking_world, "wants", None, "fractions"),
-        _outlives(looking_world, "holds", None, "fractions"),
-        _outlives(looking_world, "holds", EngineUnavailable("late"), "fractions"),
-        _outlives(looking_world, "holds", EngineGone("gone"), "fractions"),
-        _outlives(looking_world, "holds", None, "anew"),
-    )
+    ends: list[tuple[str, GrisError | None, str]] = [
+        ("none", None, "fractions"),
+        ("none", EngineUnavailable("late"), "fractions"),
+        ("wants", None, "fractions"),
+        ("holds", None, "fractions"),
+        ("holds", EngineUnavailable("late"), "fractions"),
+        ("holds", EngineGone("gone"), "fractions"),
+        ("holds", None, "anew"),
+    ]
+    spent = await asyncio.gather(*(_outlived(looking_world, *end) for end in ends))
+    assert dict.fromkeys(ends, SPENT) == dict(zip(ends, spent, strict=True))
 
 
-async def _outlives(world: World, other: str, error: GrisError | None, table: str) -> None:
+async def _outlived(
+    world: World, other: str, error: GrisError | None, table: str
+) -> tuple[int, int, int, int]:
     reached, over, account = asyncio.Event(), threading.Event(), new_account("narrow")
     loop = asyncio.get_running_loop()
 
@@ -210,7 +214,7 @@ async def _outlives(world: World, other: str, error: GrisError | None, table: st
             over.set()
             with pytest.raises(ChargedUnanswered, match="10 information and 1 call"):
                 await question
-        assert await held_and_spent(client) == SPENT, (other, error, table)
+        return await held_and_spent(client)
 
 
 async def test_a_reservation_too_old_for_the_second_look_is_made_again_before_names_are_drawn(

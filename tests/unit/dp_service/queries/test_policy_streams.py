@@ -139,4 +139,5 @@ def test_a_stream_that_is_not_fully_stated_is_refused(stated: str, names: list[s
 
 def test_both_parts_may_be_named_where_neither_is_a_stream() -> None:
     """On other engines a name with a type is a name like any other."""
-    parse_policy(policy(time(", refresh: day, delay_minutes: 9"), "t", "t_OFFLINE"))
+    parsed = parse_policy(policy(time(", refresh: day, delay_minutes: 9"), "t", "t_OFFLINE"))
+    assert [table.name for table in parsed.tables] == ["t", "t_OFFLINE"]

@@ -1,5 +1,6 @@
 """A query is asked only of a table that has the columns it was written for."""
 
+import re
 from fractions import Fraction
 from typing import Any
 
@@ -19,9 +20,13 @@ from tests.support.fake_pinot import FakePinot
 MINIMUM = {"INT": -(2**31), "LONG": -(2**63)}
 
 
-def judged(field: dict[str, Any], read: ReadColumn, kind: str = "dimensionFieldSpecs") -> None:
-    """Return if a query that reads a column may be asked of a table with this one."""
-    require_readable(columns_of({kind: [{"name": "c", **field}]}), [read])
+def refusal(field: dict[str, Any], read: ReadColumn, kind: str = "dimensionFieldSpecs") -> str | None:
+    """Return why a query that reads a column may not be asked of a table with this one."""
+    try:
+        require_readable(columns_of({kind: [{"name": "c", **field}]}), [read])
+    except EngineRefused as error:
+        return str(error)
+    return None
 
 
 def in_milliseconds(kind: str) -> ReadColumn:
@@ -75,7 +80,7 @@ def in_milliseconds(kind: str) -> ReadColumn:
 )
 def test_what_the_policy_says_is_accepted(field: dict[str, Any], kind: str, read: ReadColumn) -> None:
     """Types agree, and so does what stands for NULL: Pinot's own defaults, or the schema's."""
-    judged(field, read, kind)
+    assert refusal(field, read, kind) is None
 
 
 @pytest.mark.parametrize(
@@ -137,15 +142,14 @@ def test_another_column_than_the_policy_says_is_refused_by_name(
     field: dict[str, Any], read: ReadColumn, expected: str
 ) -> None:
     """The message says what Pinot has and what the policy says."""
-    with pytest.raises(EngineRefused, match=rf"(column c: .*)?{expected}"):
-        judged(field, read)
+    assert re.search(expected, refusal(field, read) or "")
 
 
 @pytest.mark.parametrize("format_", ["1:DAYS:EPOCH", "EPOCH|DAYS", "EPOCH|DAYS|1", "1:days:epoch"])
 def test_days_since_1970_are_days(format_: str) -> None:
     """In the words of either generation of schemas."""
     day = ReadColumn("c", ColumnType.DATE, None)
-    judged({"dataType": "INT", "format": format_}, day, "dateTimeFieldSpecs")
+    assert refusal({"dataType": "INT", "format": format_}, day, "dateTimeFieldSpecs") is None
 
 
 @pytest.mark.parametrize(
@@ -161,18 +165,17 @@ def test_days_since_1970_are_days(format_: str) -> None:
 def test_days_that_are_counted_otherwise_are_refused(format_: str) -> None:
     """20240229 would be a day too late for every answer, and the question would be paid for with nothing."""
     day = ReadColumn("c", ColumnType.DATE, None)
-    with pytest.raises(
-        EngineRefused, match=r"column c: Pinot holds it as .*, and a date is the number of days"
-    ):
-        judged({"dataType": "INT", "format": format_}, day, "dateTimeFieldSpecs")
+    field = {"dataType": "INT", "format": format_}
+    expected = r"column c: Pinot holds it as .*, and a date is the number of days"
+    assert re.search(expected, refusal(field, day, "dateTimeFieldSpecs") or "")
     number = ReadColumn("c", ColumnType.INT64, MINIMUM["INT"])
-    judged({"dataType": "INT", "format": format_}, number, "dateTimeFieldSpecs")
+    assert refusal(field, number, "dateTimeFieldSpecs") is None
 
 
 def test_a_metric_has_another_null() -> None:
     """Zero stands for a missing metric, so that the policy's default does not say it."""
-    with pytest.raises(EngineRefused, match="column c: Pinot stores 0 "):
-        judged({"dataType": "LONG"}, ReadColumn("c", ColumnType.INT64, MINIMUM["LONG"]), "metricFieldSpecs")
+    least = ReadColumn("c", ColumnType.INT64, MINIMUM["LONG"])
+    assert "column c: Pinot stores 0 " in (refusal({"dataType": "LONG"}, least, "metricFieldSpecs") or "")
 
 
 def test_an_old_time_field_is_a_column() -> None:
