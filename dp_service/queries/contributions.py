@@ -27,7 +27,7 @@ from dp_service.queries.elements import date_of, timestamp_of
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.member_functions import most_elements
 from dp_service.queries.policy_types import MAXIMUM_NAMES
-from dp_service.queries.table_contributions import ONE_PERIOD, Contributions, Names
+from dp_service.queries.table_contributions import ONE_PERIOD, Contributions, Names, Prepared, promised
 from dp_service.queries.tables import Table
 from dp_service.queries.times import Refresh, TimeColumn, TimeUnit
 from dp_service.terms import BoundedBy, Bounding, ColumnType, Element
@@ -56,27 +56,20 @@ def prepared_copy(table: Table) -> PreparedCopy | None:
     if stated is None or stated.bounded_by is not BoundedBy.PREPARED:
         return None
     return PreparedCopy(
-        table.name, table.member, tuple(stated.elements), promised(stated), _stated_period(stated, table.time)
+        table.name, table.member, tuple(stated.elements), stated.delta, _stated_period(stated, table.time)
     )
 
 
-def _stated_period(stated: Contributions, time: TimeColumn | None) -> str:
+def _stated_period(stated: Prepared, time: TimeColumn | None) -> str:
     """Return how the copy names its periods, so that a copy with others than the calendar's is refused.
 
     How many periods a question sees follows from its range of time. That is true only of a copy whose periods were
     made of the same column, by the same calendar.
     """
     if not isinstance(stated.periods, Refresh) or time is None:
-        return stated.period or ONE_PERIOD
+        return stated.period
     column = time.name if time.unit is TimeUnit.DAYS else f"{time.name}, {time.zone}"
     return f"{stated.periods}({column})"
-
-
-def promised(stated: Contributions) -> int:
-    """Return in how many elements a member counts at most where no query bounds members."""
-    if stated.delta is None:
-        raise AssertionError("only a query bounds members without a promise")
-    return stated.delta
 
 
 def bounded_contributions(
@@ -95,14 +88,14 @@ def bounded_contributions(
         table: The table that is asked.
         query: The question.
         domain: The elements of a known domain: a member can be in no more; None: it is unknown.
-        typical: In how many elements of the question's columns a member typically is; None: the policy does not say.
+        typical: In how many elements of the question's columns a member is; None: the policy does not say.
         tau: By how much a member changes a count.
 
     Raises:
         QuestionError: The calendar does not tell how many periods the question sees.
     """
     in_query = stated.bounded_by is BoundedBy.IN_QUERY
-    bound = min(promised(stated) if typical is None else typical, MAXIMUM_ELEMENTS)
+    bound = min(promised(stated) or typical or MAXIMUM_ELEMENTS, MAXIMUM_ELEMENTS)
     names = _names_look(stated.names, stated, query, bound) if domain is None and stated.names else None
     within = bound if domain is None else most_elements(query, domain)
     of_events = query.measure is not Measure.DISTINCT_MEMBERS
@@ -121,7 +114,8 @@ def bounded_contributions(
         salt=table_salt(table.name, ONE_PERIOD).hex() if bounding is Bounding.FIRST else "",
         names=names,
         # Sums have counts of their own, with their own noise.
-        shifted=stated.shift
+        shifted=stated.bounded_by is BoundedBy.IN_QUERY
+        and stated.shift
         and of_counts
         and not of_members
         and domain is not None
@@ -145,8 +139,7 @@ def _names_look(names: Names, stated: Contributions, query: CanonicalQuery, typi
     """Return the first look at an unknown domain. Nothing of it depends on k, so any k is the same release."""
     texts = sum(column.type is ColumnType.STRING for column in query.dimensions)
     half = min(names.typical or -(-typical // 2), typical)
-    of_names = half if stated.delta is None else stated.delta
-    return NamesLook(of_names, names.share * stated.units, most_names(names, texts))
+    return NamesLook(promised(stated) or half, names.share * stated.units, most_names(names, texts))
 
 
 def _periods(stated: int | Refresh, time: TimeColumn | None, query: CanonicalQuery) -> int:

@@ -130,7 +130,18 @@ def _shape_problems(document: Document, error: ValidationError) -> Iterable[Prob
     for each in error.errors(include_url=False, include_input=False):
         # pydantic adds names of its own to the path, for a key or a kind of domain; the file has no such keys.
         path = tuple(key for key in each["loc"] if key not in (*DOMAIN_KINDS, "[key]"))
-        yield document.problem(path, schema_error(each["type"], each["msg"]))
+        message = schema_error(each["type"], each["msg"])
+        if path[2:3] == ("contributions",):
+            path, message = _of_contributions(path, each["type"], message)
+        yield document.problem(path, message)
+
+
+def _of_contributions(path: KeyPath, kind: str, message: str) -> tuple[KeyPath, str]:
+    """Return the key in the file, and what is wrong with it: pydantic puts the alternative into the path."""
+    if kind in ("union_tag_invalid", "union_tag_not_found"):
+        return (*path, "bound"), "expected in_query, prepared or assumed"
+    beside = f" beside bound: {path[3]}" if kind == "extra_forbidden" and len(path) == 5 else ""
+    return (*path[:3], *path[4:]), message + beside
 
 
 def _refuse_equal_names(names: Mapping[str, KeyPath], fault: Faults) -> None:

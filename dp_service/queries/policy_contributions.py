@@ -14,8 +14,9 @@ from dp_service.bounding.weights import MAX_SQUARED_DISTANCE
 from dp_service.noise.discrete_gaussian import MAX_VARIANCE
 from dp_service.noise.gaussian_price import rho_of_units, variance_for
 from dp_service.queries.policy_faults import Fault
-from dp_service.queries.table_contributions import ONE_PERIOD, Contributions
+from dp_service.queries.table_contributions import ONE_PERIOD, Contributions, promised
 from dp_service.queries.tables import Policy, Table
+from dp_service.queries.times import Refresh
 from dp_service.terms import GRID, BoundedBy, CountNoise
 from gris_serving.yaml_texts import KeyPath
 
@@ -40,9 +41,7 @@ def check_contributions(policy: Policy, fault: Fault) -> None:
             )
         found = [
             *_of_copy(table, block),
-            *_of_delta(block),
             *_of_names(block),
-            *_of_shift(block),
             *_of_expected(table, block),
             *_of_noise(policy, table, block),
         ]
@@ -52,49 +51,25 @@ def check_contributions(policy: Policy, fault: Fault) -> None:
 
 
 def _of_copy(table: Table, block: Contributions) -> _Found:
-    """Yield what is wrong with the keys that only a prepared copy has, and must have."""
+    """Yield what is wrong with how a prepared copy was made."""
     if block.bounded_by is not BoundedBy.PREPARED:
-        for key, stated in _of_copies(block).items():
-            if stated:
-                yield key, "expected this key only with bound: prepared"
         return
-    if not block.elements:
-        yield "elements", "expected the columns by which the copy is bounded, as `gris bound` was given them"
-    if block.period is None:
-        yield (
-            "period",
-            f"expected {ONE_PERIOD}, or the column of the copy's periods, as `gris bound` was given it",
-        )
-    if block.period not in (None, ONE_PERIOD) and (block.number_of_periods is None) == (
-        block.calendar is None
-    ):
-        yield (
-            "periods",
-            "expected either how many periods the copy has, or calendar: how long each of them is",
-        )
-    if block.period in (None, ONE_PERIOD):
-        for key in ("periods", "calendar"):
-            if _of_copies(block)[key]:
-                yield key, "expected this key only with a period that is a column"
-    if block.calendar is not None and table.time is None:
-        yield "calendar", "expected a time column as well, whose ranges say how many periods a question sees"
-    elif block.calendar is not None and table.time is not None and block.period != table.time.name:
-        yield (
-            "period",
-            f"expected {table.time.name}, the time column: with calendar, `gris bound --period {table.time.name} "
-            f"--calendar {block.calendar}` makes the periods of it, so that a range of time tells how many there are",
-        )
+    if (block.period == ONE_PERIOD) != (block.stated_periods is None):
+        yield "periods", f"expected this key with a period that is a column, and none with {ONE_PERIOD}"
+    if isinstance(block.periods, Refresh):
+        time = None if table.time is None else table.time.name
+        if time is None:
+            yield (
+                "periods",
+                "expected a time column as well, whose ranges say how many periods a question sees",
+            )
+        elif block.period != time:
+            yield (
+                "period",
+                f"expected {time}, the time column: `gris bound --period {time} --calendar {block.periods}` makes the "
+                "periods of it, so that a range of time tells how many there are",
+            )
     yield from _of_elements(table, block.elements)
-
-
-def _of_copies(block: Contributions) -> dict[str, object]:
-    """Return the keys that only a prepared copy has, each with what it states, if anything."""
-    return {
-        "elements": block.elements,
-        "period": block.period,
-        "periods": block.number_of_periods,
-        "calendar": block.calendar,
-    }
 
 
 def _of_elements(table: Table, elements: list[str]) -> _Found:
@@ -123,12 +98,6 @@ def _of_names(block: Contributions) -> _Found:
         yield "names.typical", "expected this key only with bound: in_query; otherwise both looks have delta"
 
 
-def _of_shift(block: Contributions) -> _Found:
-    """Yield that only a query that ranks each member's elements can count the members that it counts in any of them."""
-    if block.shift and block.bounded_by is not BoundedBy.IN_QUERY:
-        yield "shift", "expected this key only with bound: in_query, whose query counts the members as well"
-
-
 def _of_expected(table: Table, block: Contributions) -> _Found:
     """Yield what is wrong with what the author expects of counts."""
     grouped = {column.name for column in table.columns if column.group_by}
@@ -146,7 +115,7 @@ def _of_noise(policy: Policy, table: Table, block: Contributions) -> _Found:
     if (block.most_units or block.units) < block.units:
         yield "most_units", f"expected at least {block.units}, the units of every other question"
     rho = rho_of_units(policy.currency.epsilon_per, block.allowed_units[0])
-    bound = block.delta or table.most_elements
+    bound = promised(block) or table.most_elements
     looks = [(bound, Fraction(1))]
     if (names := block.names) is not None:
         looks = [(bound, 1 - names.share), (names.typical or bound, names.share)]
@@ -156,16 +125,6 @@ def _of_noise(policy: Policy, table: Table, block: Contributions) -> _Found:
             yield "units", "expected more, or fewer rows of a member: the noise is too large to be drawn"
         elif any(distance >= MAX_SQUARED_DISTANCE for distance in distances):
             yield "bound", "expected fewer rows of a member: queries could not compute weights exactly"
-
-
-def _of_delta(block: Contributions) -> _Found:
-    """Yield that a promise is missing, or stands where the query bounds members."""
-    if block.bounded_by is BoundedBy.IN_QUERY and block.delta is not None:
-        yield "delta", "expected this key only with bound: prepared or assumed; here each column has typical"
-    if block.bounded_by is not BoundedBy.IN_QUERY and block.typical is not None:
-        yield "typical", "expected this key only with bound: in_query; here delta is promised"
-    if block.bounded_by is not BoundedBy.IN_QUERY and block.delta is None:
-        yield "delta", "expected in how many elements a member counts at most"
 
 
 def _squared_distances(table: Table, block: Contributions, bound: int) -> Iterator[int]:

@@ -120,17 +120,17 @@ def _of_contributions(stated: Contributions, path: KeyPath) -> _Warnings:
             (*path, "bound"),
             "a prepared copy is checked on DuckDB alone; on Pinot it is a promise that the table was loaded from one",
         )
+        if isinstance(stated.stated_periods, int):
+            yield (
+                (*path, "periods"),
+                f"a promise that nothing checks: the copy has no more than {stated.stated_periods} periods, now and "
+                "later",
+            )
     if stated.sums is not None:
         yield (
             (*path, "sums"),
             f"promises that nothing checks: the table has no more than {stated.sums.max_members} members and "
             f"{stated.sums.max_rows} rows, now and later; beyond them an engine that sums in doubles may round",
-        )
-    if stated.number_of_periods is not None:
-        yield (
-            (*path, "periods"),
-            f"a promise that nothing checks: the copy has no more than {stated.number_of_periods} periods, now and "
-            "later",
         )
 
 

@@ -19,7 +19,7 @@ from dp_service.queries.filters import INT64_MINIMUM
 from dp_service.queries.policy_faults import Fault
 from dp_service.queries.policy_schema import PolicySchema
 from dp_service.queries.structured import MAXIMUM_AGGREGATES
-from dp_service.queries.table_contributions import Contributions, Sums
+from dp_service.queries.table_contributions import Contributions, Sums, promised
 from dp_service.queries.tables import Policy, Table
 from dp_service.queries.value_columns import QuantileSchema, ValueColumn, ValueNulls, ValueSchema
 from dp_service.terms import ColumnType, ValueType
@@ -241,7 +241,7 @@ def _of_noise(column: ValueColumn, policy: Policy, table: Table, bounded: Contri
     weights = column.weight + sum(others[-(MAXIMUM_AGGREGATES - 1) :])
     least = counted * (1 - bounded.sums.share) * Fraction(column.weight, weights)
     # In elements of several columns too large a noise is refused with the question.
-    elements = bounded.delta or table.most_typical
+    elements = promised(bounded) or table.most_typical
     periods = bounded.periods if isinstance(bounded.periods, int) else 1
     of_rows = table.measures.most_squared(elements) * periods**2
     distance = max(

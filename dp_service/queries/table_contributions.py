@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import Field, RootModel
+from pydantic import BeforeValidator, Field, RootModel
 
 from dp_service.queries.policy_types import (
     DEFAULT_MAX_NAMES,
@@ -25,6 +25,18 @@ from dp_service.terms import BoundedBy
 
 ONE_PERIOD = "all"
 """What a policy and a prepared copy say where the whole copy is one period."""
+
+
+def _periods(value: object) -> int | Refresh:
+    """Return how many periods a copy has, or how long each is."""
+    if isinstance(value, str) and value in {each.value for each in Refresh}:
+        return Refresh(value)
+    if type(value) is int and 0 < value <= MAXIMUM_PERIODS:
+        return value
+    raise ValueError(
+        f"expected how many periods the copy has, from 1 to {MAXIMUM_PERIODS}, or how long each is: day, week or month"
+    )
+
 
 _Bound = Annotated[int, Field(gt=0, le=MAXIMUM_DOMAIN_SIZE)]
 _Units = Annotated[int, Field(gt=0, le=1_000_000)]
@@ -83,42 +95,25 @@ class Sums(Stated):
     share: Share = DEFAULT_SHARE
 
 
-class Contributions(Stated):
-    """In how many elements a member counts, and what a release of such counts costs.
+class _Contributions(Stated):
+    """What a policy states of bounded contributions, whatever bounds them.
 
     Attributes:
-        bounded_by: Why a member adds no more.
-        delta: In how many elements a member counts at most, as is promised: of a question, or of a period of a prepared
-            copy. None: the query bounds members, by what is typical of each column.
-        typical: What is typical of columns, buckets and parts of time that do not state it themselves.
         units: How many information units a question costs.
         least_units: How many a question costs at least that says how exact it has to be; None: `units`.
         most_units: How many such a question costs at most; None: `units`.
         min_count: The smallest count that is considered over an unknown domain.
-        elements: By which columns a prepared copy is bounded; empty: it is no such copy.
-        period: The column of a prepared copy with the periods in each of which members are bounded, or `ONE_PERIOD`.
-        number_of_periods: How many periods the data have.
-        calendar: Instead, how long a period is. A question's range then decides how many there are.
         names: The first of two looks; the second one counts within the names. None: there is one look.
-        shift: Whether counts of small known domains are released relative to their total, where that helps.
         expected: What is expected of counts, for each column of which something is.
         sums: What sums rest on; None: there are none.
         largest_cut: The largest part of a number that bounds cut; None: nothing is known of it.
     """
 
-    bounded_by: Annotated[BoundedBy, Field(strict=False, alias="bound")]
-    delta: _Bound | None = None
-    typical: _Bound | None = None
     units: _Units
     least_units: _Units | None = None
     most_units: _Units | None = None
     min_count: Annotated[int, Field(gt=0, le=1_000_000_000)] = 1
-    elements: Annotated[list[Identifier], Field(min_length=1, max_length=4)] = Field(default_factory=list)
-    period: Identifier | None = None
-    number_of_periods: Annotated[int | None, Field(alias="periods", gt=0, le=MAXIMUM_PERIODS)] = None
-    calendar: Annotated[Refresh, Field(strict=False)] | None = None
     names: Names | None = None
-    shift: bool = False
     expected: Annotated[dict[Identifier, ExpectedCounts], Field(max_length=100)] = Field(default_factory=dict)
     sums: Sums | None = None
     largest_cut: PowerOfTwo | None = None
@@ -131,5 +126,56 @@ class Contributions(Stated):
 
     @property
     def periods(self) -> int | Refresh:
-        """How many periods the data have; with a calendar, how long a period is."""
-        return self.calendar or self.number_of_periods or 1
+        """How many periods the data have, or how long each of them is: a question's range then decides."""
+        return 1
+
+
+class InQuery(_Contributions):
+    """The query bounds members, by what is typical of each column.
+
+    Attributes:
+        typical: What is typical of columns, buckets and parts of time that do not state it themselves.
+        shift: Whether counts of small known domains are released relative to their total, where that helps.
+    """
+
+    bounded_by: Annotated[Literal[BoundedBy.IN_QUERY], Field(alias="bound")]
+    typical: _Bound | None = None
+    shift: bool = False
+
+
+class Assumed(_Contributions):
+    """The policy's author promises in how many elements of a question a member counts at most: `delta`."""
+
+    bounded_by: Annotated[Literal[BoundedBy.ASSUMED], Field(alias="bound")]
+    delta: _Bound
+
+
+class Prepared(_Contributions):
+    """The table is a copy that `gris bound` made.
+
+    Attributes:
+        delta: In how many elements a member counts at most in each period.
+        elements: By which columns the copy is bounded.
+        period: The column with the periods, or `ONE_PERIOD`.
+        stated_periods: How many periods the copy has, or how long each of them is; None: one.
+    """
+
+    bounded_by: Annotated[Literal[BoundedBy.PREPARED], Field(alias="bound")]
+    delta: _Bound
+    elements: Annotated[list[Identifier], Field(min_length=1, max_length=4)]
+    period: Identifier
+    stated_periods: Annotated[int | Refresh | None, BeforeValidator(_periods), Field(alias="periods")] = None
+
+    @property
+    def periods(self) -> int | Refresh:
+        """How many periods the copy has, or how long each of them is: a question's range then decides."""
+        return self.stated_periods or 1
+
+
+Contributions = Annotated[InQuery | Prepared | Assumed, Field(discriminator="bounded_by")]
+"""In how many elements a member counts, why, and what a release of such counts costs."""
+
+
+def promised(stated: Contributions) -> int | None:
+    """Return in how many elements a member counts at most by promise; None: the query bounds members."""
+    return None if stated.bounded_by is BoundedBy.IN_QUERY else stated.delta

@@ -27,7 +27,7 @@ from dp_service.queries.filters import Value, type_of
 from dp_service.queries.functions.parts import Extracted
 from dp_service.queries.policy import Policy
 from dp_service.queries.resolution import mechanism_for
-from dp_service.queries.table_contributions import Contributions, Names
+from dp_service.queries.table_contributions import Contributions, Names, promised
 from dp_service.queries.tables import OfferedMeasure, Table, TauIs
 from dp_service.queries.times import Refresh, TimeColumn
 from dp_service.queries.value_columns import QuantileColumn, ValueColumn, ValueNulls
@@ -47,6 +47,7 @@ from dp_service.server.messages import (
 )
 from dp_service.server.offered_functions import offered_functions
 from dp_service.server.served_policy import PolicyContent
+from dp_service.terms import BoundedBy
 
 # Even with the longest texts, a page stays below gRPC's default limit of 4 MiB.
 MAX_PAGE_SIZE = 500
@@ -238,12 +239,12 @@ def _value_column(column: ValueColumn, *, sums_rows: bool) -> dp_pb2.CatalogValu
 def _contributions(stated: Contributions) -> dp_pb2.CatalogContributions:
     return dp_pb2.CatalogContributions(
         bounded_by=BOUNDED_BY[stated.bounded_by],
-        delta=stated.delta or 0,
+        delta=promised(stated) or 0,
         periods=stated.periods if isinstance(stated.periods, int) else 0,
         units=stated.units,
         min_count=stated.min_count,
         names=None if stated.names is None else _names(stated.names, stated.units),
-        shift=stated.shift,
+        shift=stated.bounded_by is BoundedBy.IN_QUERY and stated.shift,
         least_units=stated.allowed_units[0],
         most_units=stated.allowed_units[-1],
     )

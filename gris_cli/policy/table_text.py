@@ -5,7 +5,7 @@ from __future__ import annotations
 from dp_service.queries.columns import Column
 from dp_service.queries.elements import date_of
 from dp_service.queries.resolution import mechanism_for
-from dp_service.queries.table_contributions import Contributions, Names
+from dp_service.queries.table_contributions import Contributions, Names, promised
 from dp_service.queries.tables import OfferedMeasure, Policy, Table, TauIs
 from dp_service.queries.times import CompleteBy, Refresh, TimeColumn
 from dp_service.queries.value_columns import QuantileColumn, ValueColumn, ValueNulls
@@ -81,19 +81,26 @@ def _format_contributions(stated: Contributions | None) -> str:
     periods = f" in each {stated.periods}" if isinstance(stated.periods, Refresh) else ""
     if isinstance(stated.periods, int) and stated.periods > 1:
         periods = f" in each of {stated.periods} periods"
-    limited = f"a member counts in at most {formats.counted(stated.delta or 0, 'element')}{periods}"
-    bound = {
-        BoundedBy.IN_QUERY: "a member with more elements than are typical of a question's columns counts with less "
-        "than 1 in each",
-        BoundedBy.PREPARED: f"{limited}, as a copy that was prepared by {', '.join(stated.elements)}",
-        BoundedBy.ASSUMED: f"{limited}, which is assumed",
-    }[stated.bounded_by]
+    bound = f"a member counts in at most {formats.counted(promised(stated) or 0, 'element')}{periods}"
+    match stated.bounded_by:
+        case BoundedBy.IN_QUERY:
+            bound = "a member with more elements than are typical of a question's columns counts less than 1 in each"
+        case BoundedBy.PREPARED:
+            bound += f", as a copy that was prepared by {', '.join(stated.elements)}"
+        case BoundedBy.ASSUMED:
+            bound += ", which is assumed"
     return (
         f"{bound}; a question costs {stated.units} information; elements count from "
         f"{stated.min_count} on{_format_names(stated.names)}"
-        f"{'; counts of small known domains are released relative to their total' if stated.shift else ''}"
+        f"{_format_shift(stated)}"
         f"{_format_expected(stated)}"
     )
+
+
+def _format_shift(stated: Contributions) -> str:
+    if stated.bounded_by is not BoundedBy.IN_QUERY or not stated.shift:
+        return ""
+    return "; counts of small known domains are released relative to their total"
 
 
 def _format_expected(stated: Contributions) -> str:

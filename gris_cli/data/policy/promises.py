@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from dp_service.queries import contributions as bounds
 from dp_service.queries.answer_columns import COUNT_COLUMN
 from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.blocks import Blocks
@@ -135,9 +134,9 @@ def promises_of(
     if tau is not None and grouped:
         # An element of several columns has no more rows of a member than each of its values.
         yield largest("measures.events.tau", tau, grouped, rows=True)
-    is_assumed = contributions is not None and contributions.bounded_by is BoundedBy.ASSUMED
-    if contributions is not None and is_assumed and (keys := list(largest_keys(table))):
-        yield largest(ASSUMED_BOUND, bounds.promised(contributions), keys, rows=False)
+    keys = list(largest_keys(table))
+    if contributions is not None and contributions.bounded_by is BoundedBy.ASSUMED and keys:
+        yield largest(ASSUMED_BOUND, contributions.delta, keys, rows=False)
     if blocks is not None and (block := block_column(table, blocks)) is not None:
         yield largest(BLOCK, blocks.times, [(block,)], rows=False)
     if contributions is not None and contributions.sums is not None:

@@ -101,7 +101,7 @@ def reference(query: HistogramQuery, policy: Policy, rows: Sequence[Row]) -> lis
         element = "" if not query.dimensions else row.text if row.text in DOMAIN else None
         if row.member is not None and element is not None and column.bounds.row(value) is not None:
             by_member[row.member][element].append(value)
-    bound = 1 if table.contributions is None else table.contributions.typical or 1
+    bound = 1 if table.contributions is None else table.most_typical
     counts: Counter[tuple[str, int]] = Counter()
     for member, values in by_member.items():
         for element in kept(table_salt(table.name, "all"), member, list(values), bound):

@@ -29,7 +29,7 @@ from dp_service.queries.filters import (
 from dp_service.queries.functions.parts_of_texts import PartOfText
 from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.structured import HistogramQuery
-from dp_service.queries.table_contributions import Contributions
+from dp_service.queries.table_contributions import InQuery
 from dp_service.queries.tables import Measures
 from dp_service.queries.text_functions import Piece, Prefix
 from dp_service.terms import BoundedBy
@@ -251,7 +251,7 @@ def questions() -> st.SearchStrategy[HistogramQuery]:
 def offering(policy: Policy, column: str, most: int, typical: int, min_count: int = 1) -> Policy:
     """Return a policy whose table offers the distinct values of a column."""
     block = {"bound": BoundedBy.IN_QUERY, "typical": typical, "units": 1, "min_count": min_count}
-    stated = Contributions.model_validate(block)
+    stated = InQuery.model_validate(block)
     update = {"measures": Measures(distinct={column: most}), "contributions": stated}
     tables = []
     for table in policy.tables:

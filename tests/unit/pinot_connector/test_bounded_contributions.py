@@ -80,7 +80,7 @@ tables:
       units: {UNITS}
       elements: [article_id]
       period: day
-      calendar: month
+      periods: month
     measures: {{distinct_members: true}}
     columns:
       member_id: {{type: string}}

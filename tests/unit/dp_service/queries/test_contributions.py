@@ -60,10 +60,10 @@ def resolved(
 FAULTS = {
     "no typical": ("bound: in_query, units: 20", "columns.page.typical: expected how many"),
     "no units": ("bound: in_query, typical: 32", "contributions.units: expected this key"),
-    "no bound": ("typical: 32, units: 20", "contributions.bound: expected this key"),
+    "no bound": ("typical: 32, units: 20", "contributions.bound: expected in_query, prepared or assumed"),
     "hoped": (
         "bound: hoped, typical: 32, units: 20",
-        "contributions.bound: expected 'in_query', 'prepared' or 'assumed'",
+        "contributions.bound: expected in_query, prepared or assumed",
     ),
     "typical of 0": (
         "bound: in_query, typical: 0, units: 20",
@@ -107,7 +107,10 @@ FAULTS = {
         f"{IN_QUERY}, min_count: 10000000000",
         "contributions.min_count: expected a number less than or equal",
     ),
-    "unknown key": (f"{IN_QUERY}, typic: 4", "contributions.typic: there is no such key"),
+    "unknown key": (
+        f"{IN_QUERY}, typic: 4",
+        "contributions.typic: there is no such key beside bound: in_query",
+    ),
     "a first look at a copy": (
         f"{PREPARED}, period: all, names: {{typical: 4, share: 0.35, max_names: 75}}",
         "contributions.names.typical: expected this key only with bound: in_query",
@@ -138,44 +141,46 @@ FAULTS = {
     ),
     "elements in a query": (
         f"{IN_QUERY}, elements: [page]",
-        "contributions.elements: expected this key only with bound: prepared",
+        "contributions.elements: there is no such key beside bound: in_query",
     ),
     "a period that is assumed": (
         "bound: assumed, delta: 1, units: 1, period: all",
-        "contributions.period: expected this key only",
+        "contributions.period: there is no such key beside bound: assumed",
+    ),
+    "a promise beside a bound": (f"{IN_QUERY}, delta: 3", "contributions.delta: there is no such key beside"),
+    "no promise": ("bound: assumed, units: 1", "contributions.delta: expected this key"),
+    "what is typical beside a promise": (
+        "bound: assumed, delta: 1, units: 1, typical: 1",
+        "contributions.typical: there is no such key beside bound: assumed",
     ),
     "no elements": (
         "bound: prepared, delta: 1, units: 1, period: all",
-        "contributions.elements: expected the columns",
+        "contributions.elements: expected this key",
     ),
-    "no period": (PREPARED, "contributions.period: expected all, or the column"),
+    "no period": (PREPARED, "contributions.period: expected this key"),
     "how many periods": (
         f"{PREPARED}, period: month",
-        "contributions.periods: expected either how many periods",
-    ),
-    "both": (
-        f"{PREPARED}, period: day, periods: 3, calendar: month",
-        "contributions.periods: expected either",
+        "contributions.periods: expected this key with a period that is a column",
     ),
     "one period, twice": (
         f"{PREPARED}, period: all, periods: 3",
-        "contributions.periods: expected this key only",
+        "contributions.periods: expected this key with a period that is a column, and none with all",
     ),
     "no periods": (
         f"{PREPARED}, period: month, periods: 0",
-        "contributions.periods: expected a number greater than 0",
+        "contributions.periods: expected how many periods the copy has, from 1 to 100000",
     ),
     "a calendar of another column": (
-        f"{PREPARED}, period: month, calendar: month",
+        f"{PREPARED}, period: month, periods: month",
         "contributions.period: expected day, the time column",
     ),
     "years": (
-        f"{PREPARED}, period: year, calendar: year",
-        "contributions.calendar: expected 'day', 'week' or 'month'",
+        f"{PREPARED}, period: year, periods: year",
+        "contributions.periods: expected how many periods",
     ),
     "a shift that no query counts": (
         f"{PREPARED}, period: all, shift: true",
-        "contributions.shift: expected this key only with bound: in_query",
+        "contributions.shift: there is no such key beside bound: prepared",
     ),
     "a column that is not grouped by": (
         "bound: prepared, delta: 1, units: 1, period: all, elements: [page, kind, day]",
@@ -313,7 +318,7 @@ def test_the_calendar_and_the_range_say_how_many_periods_a_question_sees(
     calendar: str, first: tuple[int, int, int], last: tuple[int, int, int], periods: int
 ) -> None:
     """Every period that the range touches counts, and the noise grows with them at the same price."""
-    policy = policy_of(f"{PREPARED}, period: day, calendar: {calendar}")
+    policy = policy_of(f"{PREPARED}, period: day, periods: {calendar}")
     range_ = within(datetime.date(*first), datetime.date(*last))
     asked = HistogramQuery("t", ("page",), Measure.DISTINCT_MEMBERS, time_range=range_)
     found = resolve(asked, policy, now=0)
@@ -340,12 +345,12 @@ def test_a_question_without_both_ends_of_its_range_is_refused_where_the_calendar
     with pytest.raises(
         QuestionError, match="expected a range of time with both ends: the table is bounded month by"
     ):
-        resolve(asked, policy_of(f"{PREPARED}, period: day, calendar: month"), now=0)
+        resolve(asked, policy_of(f"{PREPARED}, period: day, periods: month"), now=0)
 
 
 def test_a_calendar_of_timestamps_is_one_of_their_zone() -> None:
     """A month that began an hour earlier elsewhere is another one, so the copy has to name the zone too."""
-    text = text_of(f"{PREPARED}, period: seen, calendar: month").replace(
+    text = text_of(f"{PREPARED}, period: seen, periods: month").replace(
         "{column: day, type: date}", "{column: seen, type: timestamp, zone: Europe/Berlin}"
     )
     range_ = within(datetime.date(2024, 1, 1), datetime.date(2024, 1, 31))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from dp_service.queries.table_contributions import Contributions
+from dp_service.queries.table_contributions import InQuery
 
 BLOCK = {"bound": "in_query", "typical": 2, "units": 10}
 
@@ -13,7 +13,7 @@ BLOCK = {"bound": "in_query", "typical": 2, "units": 10}
 @pytest.mark.parametrize("stated", ["1/2", "1/16", "0.25", "1/1024"])
 def test_a_power_of_two_is_accepted(stated: str) -> None:
     """As a fraction, or as a decimal."""
-    found = Contributions.model_validate({**BLOCK, "largest_cut": stated}).largest_cut
+    found = InQuery.model_validate({**BLOCK, "largest_cut": stated}).largest_cut
     assert found is not None
     assert (1 / found).denominator == 1
 
@@ -22,4 +22,4 @@ def test_a_power_of_two_is_accepted(stated: str) -> None:
 def test_anything_else_is_refused(stated: str) -> None:
     """An exact share would tell more of the data."""
     with pytest.raises(ValidationError, match="expected"):
-        Contributions.model_validate({**BLOCK, "largest_cut": stated})
+        InQuery.model_validate({**BLOCK, "largest_cut": stated})
