@@ -70,6 +70,10 @@ CAMPAIGNS = {
         "gateways, services and stores are killed for ten minutes under questions on changing rows",
         "--store sqlite --minutes .2 --kills 2",
     ),
+    "newcomers": Campaign(
+        "48 questions of four tables under drafted policies: how many answers are of use, which ends are true",
+        "--draws 1 --scale .2",
+    ),
     "nightly": Campaign(
         "the tests that `make test-all` leaves out, but those of a real Pinot",
         "-x tests/unit/dp_service/mechanisms/test_count_noise.py",
