@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from dp_service.parameters.aggregates import QuantilesReleased, ShownQuantile
 from dp_service.parameters.release import ReleaseParameters
+from dp_service.queries.advice import median, per_member
 from dp_service.queries.asked_numbers import AskedQuantile
 from dp_service.queries.columns import Column
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError, Rule
@@ -40,7 +41,8 @@ def require_quantiles(query: HistogramQuery, table: Table, dimensions: Sequence[
         raise RefusedByPolicyError(
             Rule.GROUP_BY,
             f"{unknown[0]}: quantiles are offered by columns whose domain the policy lists or names as published: "
-            "each element has its own, and which there are must be known beforehand",
+            "each element has its own, and which there are must be known beforehand. Of all rows, a median is "
+            f"{median(table, query.quantiles[0].column)}",
         )
     if dimensions and table.contributions is None:
         raise RefusedByPolicyError(
@@ -53,7 +55,7 @@ def require_quantiles(query: HistogramQuery, table: Table, dimensions: Sequence[
 def _require_values(asked: AskedQuantile, table: Table) -> None:
     """Check that the policy says how many rows of a member count, or that its rows can be added up."""
     column = table.quantile(asked.column)
-    of_members = table.per_member("PERCENTILE(value, 50)", f"MAX({column.name})")
+    of_members = per_member(table, "PERCENTILE(value, 50)", f"MAX({column.name})")
     if asked.of is MemberValue.ROWS and not table.measures.counts_rows:
         raise RefusedByPolicyError(
             Rule.MEASURE,

@@ -243,7 +243,8 @@ class Table(TableKeys):
         if name == self.member:
             raise RefusedByPolicyError(
                 Rule.MEMBER_COLUMN,
-                f"{name}: the member column may be counted, but neither filtered on nor grouped by",
+                f"{name}: the member column may be counted, but neither filtered on nor grouped by; ask "  # noqa: S608
+                f"SELECT COUNT(DISTINCT {name}) FROM {self.name}",
             )
         return self._listed(name)
 
@@ -321,13 +322,6 @@ class Table(TableKeys):
     def _other_total(self) -> str:
         members = _count(Measure.DISTINCT_MEMBERS, self)
         return f"; {members} has no such limit" if self.measures.distinct_members else ""
-
-    def per_member(self, number: str, of: str, by: Sequence[str] = ()) -> str:
-        """Return the statement for a number of one value for each member, such as AVG of SUM(amount), by columns."""
-        columns, keys = ", ".join(by), ", ".join([self.member, *by])
-        inner = f"SELECT {keys}, {of} AS value FROM {self.name} GROUP BY {keys}"  # noqa: S608 - said, and not asked
-        outer = f"SELECT {', '.join([*by, number])} FROM ({inner})"  # noqa: S608 - as above
-        return f"{outer} GROUP BY {columns}" if by else outer
 
     def clips(self, query: HistogramQuery) -> bool:
         """Return whether a query counts at most tau rows of a member in one element.

@@ -168,7 +168,7 @@ def _condition(text: str, table: Table, grouped: tuple[str, ...]) -> tuple[Filte
 
 def _read(text: str, policy: Policy) -> HistogramQuery:
     reader = StatementReader(tokens_of(text))
-    select = flattened(reader.statement(), policy.names, policy.members)
+    select = flattened(reader.statement(), policy)
     with placed_in(select):
         asked = _question(select, policy)
     if not (reader.explains or reader.max_error):
@@ -194,7 +194,7 @@ def with_places(text: str, policy: Policy, work: Callable[[], _Answer]) -> _Answ
         found = error
 
     def refuse_again() -> NoReturn:
-        select = flattened(StatementReader(tokens_of(text)).statement(), policy.names, policy.members)
+        select = flattened(StatementReader(tokens_of(text)).statement(), policy)
         raise RefusedHereError(place_of(found, select), found)
 
     return located(refuse_again, text, policy.names)

@@ -20,8 +20,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import NoReturn
 
 from dp_service.parameters.numbers import Average, Form, Plain
+from dp_service.queries.advice import asking, average_of_each
 from dp_service.queries.asked_numbers import (
     AskedNumber,
     AskedQuantile,
@@ -64,7 +66,7 @@ _WRONG_COUNT = (
 )
 _WRONG_ROWS = (
     "COUNT(column) counts rows in which the column has a value, and is accepted where the question leaves out the "
-    "others: add column IS NOT NULL to WHERE, or write COUNT(*), or COUNT(DISTINCT {member}) for members"
+    "others{how}; otherwise count rows by COUNT(*), or members by {members}"
 )
 _WITHOUT_VALUE = (
     "an average with 0 for other rows is not accepted of a column with a count of its own: rows without a value would "
@@ -194,7 +196,10 @@ def measure_of(call: tree.Call, scope: Scope) -> Counted:
         if is_row and not is_distinct:
             return Measure.EVENTS
         if name and not is_distinct:
-            raise refused(call, _WRONG_ROWS.format(member=scope.table.member))
+            is_column = any(each.name == name for each in scope.table.columns)
+            how = ": add column IS NOT NULL to WHERE" if is_column else ""
+            members = asking(f"COUNT(DISTINCT {scope.table.member})", scope.table.name)
+            raise refused(call, _WRONG_ROWS.format(how=how, members=members))
     columns = sorted(scope.table.measures.distinct)
     wrong = _WRONG_VALUES if columns else _WRONG_COUNT
     raise refused(call, wrong.format(member=scope.table.member, columns="), COUNT(DISTINCT ".join(columns)))
@@ -210,10 +215,7 @@ def aggregate_of(call: tree.Call, scope: Scope) -> Form[Part]:
         refuse(call, f"{call.name}(DISTINCT ..) is not accepted: equal values of several members all count")
     column, of = _only_value(call, scope)
     if of not in (None, "SUM", "COUNT"):
-        refuse(
-            call,
-            f"{call.name} of each member's {of} is not accepted: expected SUM(column) or COUNT(*) of each",
-        )
+        _refuse_of_each(call, f"{call.name} of each member's {of}", scope)
     part = Part(AggregateFunction.SUM if column else AggregateFunction.ROWS, column, condition)
     if call.averaged and column and scope.table.value(column).nulls is ValueNulls.OWN_COUNT:
         refuse(call, _WITHOUT_VALUE)
@@ -276,14 +278,16 @@ def _value(node: tree.Expression, scope: Scope) -> tuple[str, str | None]:
     if scope.column_name(node.member) != scope.table.member:
         refuse(node.member, "expected the table's member column")
     if call.where is not None or call.distinct or call.within is not None:
-        refuse(
-            call, "expected SUM, AVG or MAX of a column, or COUNT(*), as they are: a condition is in WHERE"
-        )
+        _refuse_of_each(call, "a condition, or DISTINCT, in a number of each member", scope)
     if is_count(call) and measure_of(call, scope) is Measure.EVENTS:
         return "", "COUNT"
     if call.name not in _OF_MEMBER:
-        refuse(call, "expected SUM, AVG or MAX of a column, or COUNT(*), of each member")
+        _refuse_of_each(call, f"{call.name} of each member", scope)
     return _only_value(call, scope)[0], call.name
+
+
+def _refuse_of_each(at: Placed, what: str, scope: Scope) -> NoReturn:
+    refuse(at, f"{what} is not accepted. {average_of_each(scope.table)}")
 
 
 def _check_within(call: tree.Call) -> None:
@@ -299,24 +303,21 @@ def _quantiles(call: tree.Call, alias: Token | None, scope: Scope) -> Iterator[A
     name = None if alias is None else alias_name(alias)
     if call.name in _RANKS:
         _check_within(call)
-        column, of = _ranked(*_only_value(call, scope), call)
+        column, of = _ranked(*_only_value(call, scope), call, scope)
         yield AskedQuantile(_RANKS[call.name], column, of=of, alias=name)
         return
     value, shares = _shares(call, scope)
-    column, of = _ranked(*_value(value, scope), call)
+    column, of = _ranked(*_value(value, scope), call, scope)
     if len(shares) > 1 and alias is not None:
         refuse(alias, "expected no alias for PERCENTILES with several percentiles")
     for share in shares:
         yield AskedQuantile(RankFunction.QUANTILE, column, share, of, name)
 
 
-def _ranked(column: str, of: str | None, call: tree.Call) -> tuple[str, MemberValue]:
+def _ranked(column: str, of: str | None, call: tree.Call, scope: Scope) -> tuple[str, MemberValue]:
     """Return the column that quantiles are of, and of which of its values."""
     if of == "COUNT":
-        refuse(
-            call,
-            f"{call.name} of how many rows each member has is not accepted: expected SUM, AVG or MAX of a column",
-        )
+        _refuse_of_each(call, f"{call.name} of how many rows each member has", scope)
     return column, MemberValue.ROWS if of is None else _OF_MEMBER[of]
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from dp_service.parameters.numbers import Average, Plain
 from dp_service.queries import dimensions as structured
+from dp_service.queries.advice import median, per_member
 from dp_service.queries.asked_numbers import (
     AskedNumber,
     AskedQuantile,
@@ -26,9 +27,7 @@ from dp_service.queries.sql.scope import Scope, alias_name
 from dp_service.terms import AggregateFunction
 
 _ROWS = AskedNumber(Plain(Part(AggregateFunction.ROWS)))
-_NO_ROWS = (
-    "* is not accepted: no rows are shown, only counts: SELECT columns and COUNT(*) or COUNT(DISTINCT member)"
-)
+_NO_ROWS = "* is not accepted: no rows are shown, only counts: select columns with COUNT(*) or COUNT(DISTINCT member)"
 
 
 @dataclass(frozen=True)
@@ -131,7 +130,7 @@ def select_list_of(select: tree.Select, scope: Scope) -> SelectList:
     Raises:
         QuestionError: Something of it is not accepted.
     """
-    of_members = any(map(_is_of_members, (each.value for each in select.items)))
+    of_members = any(map(is_of_each_member, (each.value for each in select.items)))
     columns = [each for item in select.items for each in _selected(item, scope)]
     found = SelectList(_beside_members(columns), of_members)
     counts = [each for each in found.columns if isinstance(each, Count)]
@@ -142,19 +141,19 @@ def select_list_of(select: tree.Select, scope: Scope) -> SelectList:
         )
     if len(counts) > 1:
         refuse(select.items[-1].value, "a count that is selected twice is not accepted")
+    for item in select.items:
+        if isinstance(item.value, tree.Call) and is_number(item.value):
+            check_listed(item.value, scope)
     if found.quantiles and (found.count is not None or found.aggregates):
         number = next(each.value for each in select.items if is_number(each.value))
         refuse(
             number,
             "expected nothing but columns, percentiles, MIN and MAX: counts, SUM and AVG are another release, so ask "
-            "for them apart",
+            f"for them apart, and for a median by {median(scope.table, found.quantiles[0].column, found.names)}",
         )
     if found.counts_members and not of_members:
         _check_beside_members(select, found, scope)
     _check_aliases(select, found, scope)
-    for item in select.items:
-        if isinstance(item.value, tree.Call) and is_number(item.value):
-            check_listed(item.value, scope)
     return found
 
 
@@ -167,8 +166,9 @@ def _beside_members(columns: Sequence[Column]) -> tuple[Column, ...]:
     )
 
 
-def _is_of_members(node: tree.Expression) -> bool:
-    return isinstance(node, tree.OfMember) or any(map(_is_of_members, tree.parts_of(node)))
+def is_of_each_member(node: tree.Expression) -> bool:
+    """Return whether an expression has a number of each member."""
+    return isinstance(node, tree.OfMember) or any(map(is_of_each_member, tree.parts_of(node)))
 
 
 def _check_beside_members(select: tree.Select, found: SelectList, scope: Scope) -> None:
@@ -178,12 +178,18 @@ def _check_beside_members(select: tree.Select, found: SelectList, scope: Scope) 
         average = next(
             each.value for each in select.items if is_number(each.value) and not is_count(each.value)
         )
-        per_member = scope.table.per_member("AVG(value)", f"SUM({averages[0].parts[0].column})", found.names)
         refuse(
             average,
             "an average beside COUNT(DISTINCT ..) is not accepted: it is over rows, so ask for it with COUNT(*), or "
-            f"alone. The average of members' totals is {per_member}",
+            f"alone. {_of_totals(averages[0], found, scope)}",
         )
+
+
+def _of_totals(average: AskedNumber, found: SelectList, scope: Scope) -> str:
+    """Return what to ask for in place of an average over rows."""
+    of = f"SUM({average.parts[0].column})"
+    text = per_member(scope.table, "AVG(value)", of, found.names)
+    return f"The average of members' totals, with any WHERE inside, is {text}"
 
 
 def without_repeats(select: tree.Select) -> tree.Select:
@@ -238,8 +244,8 @@ def measure_without_count(found: SelectList, select: tree.Select, scope: Scope) 
     if averages:
         refuse(
             next(each.value for each in select.items if is_number(each.value)),
-            "AVG is over rows, which the policy does not offer for this table; the average of members' totals is "
-            f"{scope.table.per_member('AVG(value)', f'SUM({averages[0].parts[0].column})', found.names)}",
+            "AVG is over rows, which the policy does not offer for this table. "
+            f"{_of_totals(averages[0], found, scope)}",
         )
     return Measure.DISTINCT_MEMBERS
 

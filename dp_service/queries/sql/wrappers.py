@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
+from dp_service.queries.advice import average_of_each
 from dp_service.queries.sql import tree
 from dp_service.queries.sql.member_functions import (
     counting_members,
@@ -34,10 +35,11 @@ from dp_service.queries.sql.member_functions import (
 )
 from dp_service.queries.sql.numbers import is_aggregate, is_count, is_number
 from dp_service.queries.sql.per_member import check_groups, member_of, values_of_members
-from dp_service.queries.sql.places import refuse, refused
-from dp_service.queries.sql.scope import whole_number
-from dp_service.queries.sql.select_list import own_name
+from dp_service.queries.sql.places import RefusedHereError, refuse, refused
+from dp_service.queries.sql.scope import scope_of, whole_number
+from dp_service.queries.sql.select_list import is_of_each_member, own_name
 from dp_service.queries.sql.tokens import Token
+from dp_service.queries.tables import Policy
 
 _OF_ONE_ROW = frozenset({"SUM", "AVG", "MEAN", "MIN", "MAX"})
 _COMPUTED = (
@@ -63,13 +65,13 @@ _REGROUPED = (
 MAXIMUM_SIZE = 20_000
 
 
-def flattened(select: tree.Select, names: Collection[str], members: Collection[str]) -> tree.Select:
+def flattened(select: tree.Select, policy: Policy) -> tree.Select:
     """Return a statement of one table that asks what a statement around another one asks.
 
     Args:
         select: The statement.
-        names: The names of all columns that there may be, beside which a star's columns have no others of one name.
-        members: The names of the member columns of all tables.
+        policy: Has the names of all columns, beside which a star's columns have no others of one name, and the tables
+            of which a refusal says what is answered.
 
     Raises:
         QuestionError: What stands around another statement has a meaning of its own.
@@ -77,6 +79,18 @@ def flattened(select: tree.Select, names: Collection[str], members: Collection[s
     source = select.source
     if not isinstance(source, tree.Derived):
         return select
+    try:
+        return _flattened(select, source, policy.names, policy.members)
+    except RefusedHereError as refusal:
+        if source.select.group is None:
+            raise
+        advice = average_of_each(scope_of(source.select, policy).table)
+        raise refused(refusal.at, f"{refusal.error}. {advice}") from None
+
+
+def _flattened(
+    select: tree.Select, source: tree.Derived, names: Collection[str], members: Collection[str]
+) -> tree.Select:
     inner = source.select
     if any(isinstance(each.value, tree.Star) for each in inner.items):
         _check_beside_star(inner, names)
@@ -91,6 +105,8 @@ def flattened(select: tree.Select, names: Collection[str], members: Collection[s
     if member is not None:
         found = counting_members(_of_rows(select, source, values_of_members(inner, member)), member)
         check_groups(found, inner, member)
+        if found.where is not None and is_of_each_member(found.where):
+            refuse(found.where, "a condition on a number of each member is not accepted")
         return found
     if inner.group is not None or any(is_number(each.value) for each in inner.items):
         return _of_answer(select, source, _spelt_out(inner))

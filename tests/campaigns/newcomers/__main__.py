@@ -110,7 +110,7 @@ def judged(number: Any, ends: Any, true: float) -> Iterator[str]:
 
 def advice(client: PrivateClient, refusal: GrisError) -> str:
     """Return what becomes of the text that a refusal gives."""
-    found = re.search(r"SELECT .*", str(refusal).splitlines()[0])
+    found = re.search(r"SELECT .* FROM .*", str(refusal).splitlines()[0])
     if found is None:
         return "no text"
     try:
