@@ -25,21 +25,21 @@ $(VENV)/bin/python:
 	$(if $(UV),,$(BIN)/pip install --quiet 'pip>=25.1')
 	@echo "Setting up $(VENV): a few minutes the first time"
 
-$(VENV)/.all: $(PACKAGES) | $(VENV)/bin/python
-	$(INSTALL) '.[all]'
+$(VENV)/.demo: $(PACKAGES) | $(VENV)/bin/python
+	$(INSTALL) '.[demo]'
 	@touch $@
 
 $(VENV)/.test: $(PACKAGES) | $(VENV)/bin/python
 	$(INSTALL) '.[all,telemetry]' --group test
-	@touch $@ $(VENV)/.all
+	@touch $@ $(VENV)/.demo
 
 $(VENV)/.test-all: $(PACKAGES) | $(VENV)/bin/python
 	$(INSTALL) '.[all,spark,telemetry]' --group test-all
-	@touch $@ $(VENV)/.all $(VENV)/.test
+	@touch $@ $(VENV)/.demo $(VENV)/.test
 
 $(VENV)/.dev: $(PACKAGES) | $(VENV)/bin/python
 	$(INSTALL) '.[all,spark,telemetry]' --group dev
-	@touch $@ $(VENV)/.all $(VENV)/.test $(VENV)/.test-all
+	@touch $@ $(VENV)/.demo $(VENV)/.test $(VENV)/.test-all
 
 $(VENV)/.docs: $(PACKAGES) | $(VENV)/bin/python
 	$(INSTALL) '.[all]' --group docs
@@ -58,7 +58,7 @@ node_modules/.bin/buf: Makefile
 	npm install --silent --no-save --no-package-lock @bufbuild/buf@$(BUF_VERSION) axe-core@$(AXE_VERSION)
 	@touch $@
 
-demo: $(VENV)/.all ## ask private questions of real data; ENGINE=pinot: on a real Apache Pinot, yours (PINOT_BROKER, PINOT_CONTROLLER) or one that it starts
+demo: $(VENV)/.demo ## ask private questions of real data; ENGINE=pinot: on a real Apache Pinot, yours (PINOT_BROKER, PINOT_CONTROLLER) or one that it starts
 ifeq ($(ENGINE)$(PINOT_BROKER),pinot)
 	@$(BIN)/python -m examples.demo_on_pinot
 else
