@@ -29,12 +29,14 @@ from typing import TypeVar
 
 import duckdb
 
+from dp_service.noise.gaussian_price import rho_of_units, variance_for
 from pinot_connector import PrivateClient
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import ChargedUnanswered, EngineUnavailable, OutcomeUnknown, ServiceUnavailable
 from pinot_connector.results import PrivateResult
 
+EPSILON_PER = Fraction("0.15")
 HEADER = "epsilon_per: 0.15\ndelta: 1e-11\ncount_noise: gaussian\ntables:\n"
 BUDGET = """
 accounts:
@@ -53,32 +55,24 @@ _Done = TypeVar("_Done")
 
 @dataclass(frozen=True)
 class Asked:
-    """Bounds for some numbers of units; no bound stands for UnkGumb, and one for one look.
+    """One look or two, in which so many elements of a member count in full, for some numbers of units; 0: UnkGumb."""
 
-    `names_share` is the share of the units that the first of two looks gets.
-    """
-
-    bounds: tuple[int, ...]
+    looks: int
+    typical: int = 0
     units: tuple[int, ...] = ()
-    names_share: Fraction = Fraction(35, 100)
 
 
-COFACTS = [
-    Asked(()),
-    Asked((32,), (71, 20, 10)),
-    Asked((8, 16), (71,)),
-    Asked((4, 8), (20, 10)),
-    Asked((4, 8), (5,), Fraction(1, 2)),
-]
-RETAIL = [Asked(()), Asked((256,), (71, 20)), Asked((32, 32), (71,)), Asked((48, 32), (20,), Fraction(3, 5))]
+COFACTS = [Asked(0), Asked(1, 32, (71, 20, 10)), Asked(2, 16, (71,)), Asked(2, 8, (20, 10, 5))]
+RETAIL = [Asked(0), Asked(1, 256, (71, 20)), Asked(2, 32, (71, 20))]
 
 
 @dataclass(frozen=True)
 class Way:
-    """A way of answering: its name, and the block of a policy; none stands for UnkGumb."""
+    """A way of answering: its name, a policy's block, none for UnkGumb, and what it says of the elements' column."""
 
     name: str
     block: str | None
+    typical: str = ""
 
 
 @dataclass(frozen=True)
@@ -114,12 +108,7 @@ DATA["irc_half"] = replace(
     DATA["irc"], title="Ubuntu IRC words, one half of the members", where="hash(member_id) % 2 = 1"
 )
 # As planned on the other half, for 20 and 71 units.
-PLANNED = [
-    Asked(()),
-    Asked((512,), (20, 71)),
-    Asked((64, 64), (20,), Fraction(1, 8)),
-    Asked((8, 64), (71,), Fraction(1, 8)),
-]
+PLANNED = [Asked(0), Asked(1, 512, (20, 71)), Asked(2, 64, (20, 71))]
 ASKED = {"cofacts": COFACTS, "retail": RETAIL, "irc": [*COFACTS, *RETAIL[1:]], "irc_half": PLANNED}
 
 
@@ -148,31 +137,28 @@ def _chosen(data: Data, path: Path) -> Data:
 
 def _ways(asked: Asked) -> Iterator[Way]:
     """Yield what a policy says for the bounds."""
-    if not asked.bounds:
+    if not asked.looks:
         yield Way("UnkGumb, d_bar = 1000", None)
     for units in asked.units:
-        stated = f"bound: in_query, units: {units}, min_count: {MIN_COUNT}"
-        match asked.bounds:
-            case (typical,):
-                yield Way(f"one look, Delta = {typical}", f"{{{stated}, typical: {typical}}}")
-            case (delta_1, delta_2):
-                share = asked.names_share
-                names = f"{{typical: {delta_1}, share: {share}, max_names: {MOST_NAMES}}}"
-                yield Way(
-                    f"two looks, {delta_1} and {delta_2}, {float(share):.0%} for names",
-                    f"{{{stated}, typical: {delta_2}, names: {names}}}",
-                )
+        longest = f", longest_list: {MOST_NAMES}" if asked.looks == 2 else ""
+        yield Way(
+            f"looks: {asked.looks}, Delta = {asked.typical}",
+            f"{{bound: in_query, units: {units}, min_count: {MIN_COUNT}{longest}}}",
+            f", typical: {asked.typical}",
+        )
 
 
 def _table(data: Data, ways: Sequence[Way], runs: int) -> None:
     counts = _true_counts(data)
     top = set(sorted(counts, key=lambda element: (-counts[element], element))[:K])
     blocks = {f"t{i}": way.block for i, way in enumerate(ways)}
-    columns = (
-        f"      {data.member}: {{type: {data.member_type}}}\n"
-        f"      {data.element}: {{type: string, group_by: true}}\n"
-    )
-    policy = HEADER + "".join(_entry(name, data.member, block, columns) for name, block in blocks.items())
+    policy = HEADER
+    for name, way in zip(blocks, ways, strict=True):
+        columns = (
+            f"      {data.member}: {{type: {data.member_type}}}\n"
+            f"      {data.element}: {{type: string, group_by: true{way.typical}}}\n"
+        )
+        policy += _entry(name, data.member, way.block, columns)
     print(
         f"\n{data.title}, {runs} runs\n{'':40} {'units':>6} {'elements':>9} {'of the top':>11} {'error':>7}"
     )
@@ -242,8 +228,8 @@ def _services(folder: Path) -> EmbeddedServices:
 
 def _shift_table(runs: int) -> None:
     print(
-        f"\nThe shift for {SHIFT_UNITS} units, {runs} runs: sigma as promised, and root mean square error\n"
-        f"{'d':>4} {'one look':>18} {'shift':>18} {'ratio':>12} {'(sqrt d + 1) / (2 sqrt d)':>28}"
+        f"\nThe shift for {SHIFT_UNITS} units, {runs} runs: sigma of one look, sigma as promised, and root mean square "
+        f"error\n{'d':>4} {'one look':>9} {'shift':>18} {'ratio':>6} {'(sqrt d + 1) / (2 sqrt d)':>28}"
     )
     with tempfile.TemporaryDirectory() as directory:
         for size in SHIFT_SIZES:
@@ -259,21 +245,20 @@ def _shift_row(size: int, path: Path, runs: int) -> None:
     data = Data("", path, "member", "int64", "element")
     counts = _true_counts(data)
     domain = ", ".join(sorted(map(str, counts)))
-    columns = f"      member: {{type: int64}}\n      element: {{type: string, group_by: true, domain: [{domain}]}}\n"
-    block = f"{{bound: in_query, typical: {size}, units: {SHIFT_UNITS}"
-    blocks = {"plain": f"{block}}}", "shifted": f"{block}, shift: true}}"}
-    policy = HEADER + "".join(_entry(name, "member", each, columns) for name, each in blocks.items())
-    promised, measured = {}, {}
-    with _client(policy, dict.fromkeys(blocks, path)) as client:
-        for name in blocks:
-            found = [_repeated(partial(client.histogram, name, "element")) for _ in range(runs)]
-            errors = [(row.noisy_count or 0) - counts[row.element[0]] for each in found for row in each.rows]
-            measured[name] = math.sqrt(statistics.fmean(error**2 for error in errors))
-            promised[name] = float(found[0].parameters.noise_scale or 0)
-    cells = [f"{promised[name]:8.2f} {measured[name]:9.2f}" for name in blocks]
-    ratio = f"{promised['shifted'] / promised['plain']:.3f} {measured['shifted'] / measured['plain']:.3f}"
+    columns = (
+        "      member: {type: int64}\n"
+        f"      element: {{type: string, group_by: true, typical: {size}, domain: [{domain}]}}\n"
+    )
+    block = f"{{bound: in_query, units: {SHIFT_UNITS}}}"
+    with _client(HEADER + _entry("shifted", "member", block, columns), {"shifted": path}) as client:
+        found = [_repeated(partial(client.histogram, "shifted", "element")) for _ in range(runs)]
+    errors = [(row.noisy_count or 0) - counts[row.element[0]] for each in found for row in each.rows]
+    measured = math.sqrt(statistics.fmean(error**2 for error in errors))
+    promised = float(found[0].parameters.noise_scale or 0)
+    plain = math.sqrt(variance_for(size, rho_of_units(EPSILON_PER, SHIFT_UNITS)))
     print(
-        f"{size:4} {cells[0]:>18} {cells[1]:>18} {ratio:>12} {(math.sqrt(size) + 1) / 2 / math.sqrt(size):28.3f}"
+        f"{size:4} {plain:9.2f} {promised:8.2f} {measured:9.2f} {promised / plain:6.3f} "
+        f"{(math.sqrt(size) + 1) / 2 / math.sqrt(size):28.3f}"
     )
 
 

@@ -83,21 +83,15 @@ def _format_domain(domain: tuple[ShownScalar, ...] | None) -> str:
 
 
 def _format_contributions(contributions: CatalogContributions) -> str:
-    names = contributions.names
+    longest = contributions.longest_list
     looks = (
         ""
-        if names is None
-        else f"; over columns of unknown values a first look names at most {names.max_names} elements, for "
-        f"{names.units} of these units"
-    )
-    shift = (
-        "; counts of small known domains are released relative to their total"
-        if contributions.may_shift
-        else ""
+        if longest is None
+        else f"; over columns of unknown values a first look names at most {longest} elements"
     )
     return (
         f"{_bounded(contributions)}; a question costs {_price(contributions)}, and looks at elements that "
-        f"count at least {contributions.min_count}{looks}{shift}"
+        f"count at least {contributions.min_count}{looks}"
     )
 
 
@@ -180,7 +174,7 @@ def _bounded(contributions: CatalogContributions) -> str:
         if most is None
         else f"in at most {formats.counted(most, 'element')}"
     )
-    if contributions.names is not None:
+    if contributions.longest_list is not None:
         reach += " of those that a first look names"
     if contributions.periods is None:
         reach += " in each period"

@@ -20,7 +20,7 @@ from pinot_connector.questions import Measure, measure_text
 from pinot_connector.releases import column_values
 from pinot_connector.shown_values import ShownScalar, shown_values
 from pinot_connector.value_parameters import QuantileColumn
-from pinot_connector.views import called, known, meanings, read_by, view
+from pinot_connector.views import known, meanings, read_by, view
 
 
 class Refresh(Enum):
@@ -139,22 +139,14 @@ class ColumnEntry:
 
 
 @dataclass(frozen=True)
-class CatalogNames:
-    """The first of two looks: it takes `units` of the information units, and names at most `max_names` elements."""
-
-    units: Fraction
-    max_names: int
-
-
-@dataclass(frozen=True)
 class CatalogContributions:
     """How the contributions of a table's members are bounded, whatever is asked.
 
     A member counts in at most `delta` elements in each of so many `periods`, None: the question's range decides how
     many; `delta` None: its columns say how many elements count in full (`ColumnEntry.typical`). A question costs
     `units` information units, and one that says how exact it has to be `least_units` to `most_units`. `min_count` is
-    the smallest count that is considered over an unknown domain. `names` is the first of two looks, None if there is
-    one. `may_shift`: questions by small known domains can be answered relative to their total.
+    the smallest count that is considered over an unknown domain, of which the first of two looks names at most
+    `longest_list` elements, None: there is one look.
     """
 
     bounded_by: BoundedBy
@@ -164,8 +156,7 @@ class CatalogContributions:
     least_units: int
     most_units: int
     min_count: int
-    names: CatalogNames | None = None
-    may_shift: bool = field(default=False, metadata=called("shift"))
+    longest_list: int | None = None
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ from dp_service.queries.domains import MAXIMUM_ELEMENTS
 from dp_service.queries.elements import date_of, timestamp_of
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.member_functions import most_elements
-from dp_service.queries.policy_types import MAXIMUM_NAMES
-from dp_service.queries.table_contributions import ONE_PERIOD, Contributions, Names, Prepared, promised
+from dp_service.queries.policy_types import MAXIMUM_NAMES, NAMES_SHARE
+from dp_service.queries.table_contributions import ONE_PERIOD, Contributions, Prepared, promised
 from dp_service.queries.tables import Table
 from dp_service.queries.times import Refresh, TimeColumn, TimeUnit
 from dp_service.terms import BoundedBy, Bounding, ColumnType, Element
@@ -96,7 +96,8 @@ def bounded_contributions(
     """
     in_query = stated.bounded_by is BoundedBy.IN_QUERY
     bound = min(promised(stated) or typical or MAXIMUM_ELEMENTS, MAXIMUM_ELEMENTS)
-    names = _names_look(stated.names, stated, query, bound) if domain is None and stated.names else None
+    longest = stated.longest_list if domain is None else None
+    names = None if longest is None else _names_look(longest, stated, query, bound)
     within = bound if domain is None else most_elements(query, domain)
     of_events = query.measure is not Measure.DISTINCT_MEMBERS
     values_of = query.measure.column.name if isinstance(query.measure, QueryDistinct) else ""
@@ -114,8 +115,7 @@ def bounded_contributions(
         salt=table_salt(table.name, ONE_PERIOD).hex() if bounding is Bounding.FIRST else "",
         names=names,
         # Sums have counts of their own, with their own noise.
-        shifted=stated.bounded_by is BoundedBy.IN_QUERY
-        and stated.shift
+        shifted=in_query
         and of_counts
         and not of_members
         and domain is not None
@@ -127,19 +127,23 @@ def bounded_contributions(
     )
 
 
-def most_names(names: Names, texts: int) -> int:
+def most_names(longest_list: int, texts: int) -> int:
     """Return how many elements the first of two looks names at most, where an element has so many texts.
 
     Each of them may be as long as a text can be; the query for all names has to fit into a message whatever they are.
     """
-    return max(1, min(names.max_names, MAXIMUM_NAMES // max(1, texts)))
+    return max(1, min(longest_list, MAXIMUM_NAMES // max(1, texts)))
 
 
-def _names_look(names: Names, stated: Contributions, query: CanonicalQuery, typical: int) -> NamesLook:
-    """Return the first look at an unknown domain. Nothing of it depends on k, so any k is the same release."""
+def _names_look(longest: int, stated: Contributions, query: CanonicalQuery, bound: int) -> NamesLook:
+    """Return the first look at an unknown domain, in which half as many elements of a member count in full.
+
+    Nothing of it depends on k, so any k is the same release. A promise is of both looks.
+    """
     texts = sum(column.type is ColumnType.STRING for column in query.dimensions)
-    half = min(names.typical or -(-typical // 2), typical)
-    return NamesLook(promised(stated) or half, names.share * stated.units, most_names(names, texts))
+    return NamesLook(
+        promised(stated) or -(-bound // 2), NAMES_SHARE * stated.units, most_names(longest, texts)
+    )
 
 
 def _periods(stated: int | Refresh, time: TimeColumn | None, query: CanonicalQuery) -> int:

@@ -14,6 +14,7 @@ from dp_service.bounding.weights import MAX_SQUARED_DISTANCE
 from dp_service.noise.discrete_gaussian import MAX_VARIANCE
 from dp_service.noise.gaussian_price import rho_of_units, variance_for
 from dp_service.queries.policy_faults import Fault
+from dp_service.queries.policy_types import NAMES_SHARE
 from dp_service.queries.table_contributions import ONE_PERIOD, Contributions, promised
 from dp_service.queries.tables import Policy, Table
 from dp_service.queries.times import Refresh
@@ -41,7 +42,6 @@ def check_contributions(policy: Policy, fault: Fault) -> None:
             )
         found = [
             *_of_copy(table, block),
-            *_of_names(block),
             *_of_expected(table, block),
             *_of_noise(policy, table, block),
         ]
@@ -90,14 +90,6 @@ def _of_elements(table: Table, elements: list[str]) -> _Found:
         yield "elements", f"a copy is bounded by these columns alone: expected no group_by for {others}"
 
 
-def _of_names(block: Contributions) -> _Found:
-    """Yield what is wrong with the bound of the first of two looks."""
-    if block.names is None or block.names.typical is None:
-        return
-    if block.bounded_by is not BoundedBy.IN_QUERY:
-        yield "names.typical", "expected this key only with bound: in_query; otherwise both looks have delta"
-
-
 def _of_expected(table: Table, block: Contributions) -> _Found:
     """Yield what is wrong with what the author expects of counts."""
     grouped = {column.name for column in table.columns if column.group_by}
@@ -117,8 +109,8 @@ def _of_noise(policy: Policy, table: Table, block: Contributions) -> _Found:
     rho = rho_of_units(policy.currency.epsilon_per, block.allowed_units[0])
     bound = promised(block) or table.most_elements
     looks = [(bound, Fraction(1))]
-    if (names := block.names) is not None:
-        looks = [(bound, 1 - names.share), (names.typical or bound, names.share)]
+    if block.longest_list is not None:
+        looks = [(bound, 1 - NAMES_SHARE), (promised(block) or -(-bound // 2), NAMES_SHARE)]
     for most, part in looks:
         distances = list(_squared_distances(table, block, most))
         if any(variance_for(distance, part * rho) > MAX_VARIANCE for distance in distances):

@@ -243,7 +243,6 @@ def _table_defaults(table: Table, schema: TableSchema) -> Iterator[tuple[str, st
             yield "max_k", str(table.max_k)
     elif "min_count" not in table.contributions.model_fields_set:
         yield "contributions.min_count", str(table.contributions.min_count)
-    yield from _names_defaults(table)
     yield from _sums_defaults(table)
     if "reserve_first" not in stated:
         yield "reserve_first", "false"
@@ -255,15 +254,6 @@ def _table_defaults(table: Table, schema: TableSchema) -> Iterator[tuple[str, st
     for column in table.columns:
         for key, value in _column_defaults(column, table) if column.name in schema.columns else ():
             yield f"columns.{column.name}.{key}", value
-
-
-def _names_defaults(table: Table) -> Iterator[tuple[str, str]]:
-    """Yield what holds for the first of two looks where the policy does not say it."""
-    names = None if table.contributions is None else table.contributions.names
-    if names is not None:
-        for key, value in (("share", names.share), ("max_names", names.max_names)):
-            if key not in names.model_fields_set:
-                yield f"contributions.names.{key}", str(value)
 
 
 def _sums_defaults(table: Table) -> Iterator[tuple[str, str]]:

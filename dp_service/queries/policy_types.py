@@ -40,10 +40,8 @@ many.
 MAXIMUM_DELAY_MINUTES = 7 * 24 * 60
 MAXIMUM_STATED = 10**15
 """The largest numbers of members and rows that a policy can state."""
-DEFAULT_NAMES_SHARE = Fraction(3, 8)
+NAMES_SHARE = Fraction(3, 8)
 """The part of the units with which the first of two looks finds names."""
-DEFAULT_MAX_NAMES = 75
-"""How many elements the first of two looks names at most."""
 DEFAULT_SHARE = Fraction(1, 2)
 """The part of the units that counts take beside sums."""
 

@@ -18,6 +18,7 @@ from dp_service.queries.columns import Column
 from dp_service.queries.filters import INT64_MINIMUM
 from dp_service.queries.policy_faults import Fault
 from dp_service.queries.policy_schema import PolicySchema
+from dp_service.queries.policy_types import NAMES_SHARE
 from dp_service.queries.structured import MAXIMUM_AGGREGATES
 from dp_service.queries.table_contributions import Contributions, Sums, promised
 from dp_service.queries.tables import Policy, Table
@@ -235,7 +236,7 @@ def _of_noise(column: ValueColumn, policy: Policy, table: Table, bounded: Contri
     if bounded.sums is None:
         return
     rho = rho_of_units(policy.currency.epsilon_per, bounded.allowed_units[0])
-    counted = 1 if bounded.names is None else 1 - bounded.names.share
+    counted = 1 if bounded.longest_list is None else 1 - NAMES_SHARE
     # As many as one question may ask for: this one, beside those that take most of the units.
     others = sorted(each.weight for each in table.values if each is not column)
     weights = column.weight + sum(others[-(MAXIMUM_AGGREGATES - 1) :])

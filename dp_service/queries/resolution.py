@@ -327,7 +327,7 @@ def _parameters(
 def _require_few_lookups(table: Table, dimensions: Sequence[Column]) -> None:
     """Refuse a second look whose query would repeat the keys of one lookup for each value of another."""
     looked_up = [each.name for each in dimensions if each.lookup is not None]
-    takes_two = table.contributions is not None and table.contributions.names is not None
+    takes_two = table.contributions is not None and table.contributions.longest_list is not None
     if takes_two and len(looked_up) > 1 and any(each.domain is None for each in dimensions):
         raise QuestionError(
             "dimensions",

@@ -55,8 +55,9 @@ def shown_at_most(
         return None
     if domain is not None:
         k = min(k, len(domain))
-    if domain is None and table.contributions is not None and table.contributions.names is not None:
-        return min(k, most_names(table.contributions.names, _texts(query, table)))
+    longest_list = None if table.contributions is None else table.contributions.longest_list
+    if domain is None and longest_list is not None:
+        return min(k, most_names(longest_list, _texts(query, table)))
     if mechanism.is_gumbel:
         fetched = table.d_bar if domain is None and table.d_bar is not None else k
         return min(k, table.max_k, fetched)

@@ -8,8 +8,6 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, RootModel
 
 from dp_service.queries.policy_types import (
-    DEFAULT_MAX_NAMES,
-    DEFAULT_NAMES_SHARE,
     DEFAULT_SHARE,
     MAXIMUM_DOMAIN_SIZE,
     MAXIMUM_NAMES,
@@ -40,20 +38,6 @@ def _periods(value: object) -> int | Refresh:
 
 _Bound = Annotated[int, Field(gt=0, le=MAXIMUM_DOMAIN_SIZE)]
 _Units = Annotated[int, Field(gt=0, le=1_000_000)]
-
-
-class Names(Stated):
-    """The first of two looks at an unknown domain, which names the elements that the second one counts.
-
-    Attributes:
-        typical: How many elements of a member count in full in the first look; None: half as many as in the second.
-        share: The part of the units that the first look takes, between 0 and 1.
-        max_names: How many elements it names at most.
-    """
-
-    typical: _Bound | None = None
-    share: Share = DEFAULT_NAMES_SHARE
-    max_names: Annotated[int, Field(gt=0, le=MAXIMUM_NAMES)] = DEFAULT_MAX_NAMES
 
 
 class ExpectedCount(Stated):
@@ -103,7 +87,8 @@ class _Contributions(Stated):
         least_units: How many a question costs at least that says how exact it has to be; None: `units`.
         most_units: How many such a question costs at most; None: `units`.
         min_count: The smallest count that is considered over an unknown domain.
-        names: The first of two looks; the second one counts within the names. None: there is one look.
+        longest_list: How many elements of an unknown domain the first of two looks names at most; the second one counts
+            these alone. None: there is one look.
         expected: What is expected of counts, for each column of which something is.
         sums: What sums rest on; None: there are none.
         largest_cut: The largest part of a number that bounds cut; None: nothing is known of it.
@@ -113,7 +98,7 @@ class _Contributions(Stated):
     least_units: _Units | None = None
     most_units: _Units | None = None
     min_count: Annotated[int, Field(gt=0, le=1_000_000_000)] = 1
-    names: Names | None = None
+    longest_list: Annotated[int, Field(gt=0, le=MAXIMUM_NAMES)] | None = None
     expected: Annotated[dict[Identifier, ExpectedCounts], Field(max_length=100)] = Field(default_factory=dict)
     sums: Sums | None = None
     largest_cut: PowerOfTwo | None = None
@@ -135,12 +120,10 @@ class InQuery(_Contributions):
 
     Attributes:
         typical: What is typical of columns, buckets and parts of time that do not state it themselves.
-        shift: Whether counts of small known domains are released relative to their total, where that helps.
     """
 
     bounded_by: Annotated[Literal[BoundedBy.IN_QUERY], Field(alias="bound")]
     typical: _Bound | None = None
-    shift: bool = False
 
 
 class Assumed(_Contributions):

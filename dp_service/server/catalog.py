@@ -27,7 +27,7 @@ from dp_service.queries.filters import Value, type_of
 from dp_service.queries.functions.parts import Extracted
 from dp_service.queries.policy import Policy
 from dp_service.queries.resolution import mechanism_for
-from dp_service.queries.table_contributions import Contributions, Names, promised
+from dp_service.queries.table_contributions import Contributions, promised
 from dp_service.queries.tables import OfferedMeasure, Table, TauIs
 from dp_service.queries.times import Refresh, TimeColumn
 from dp_service.queries.value_columns import QuantileColumn, ValueColumn, ValueNulls
@@ -47,7 +47,6 @@ from dp_service.server.messages import (
 )
 from dp_service.server.offered_functions import offered_functions
 from dp_service.server.served_policy import PolicyContent
-from dp_service.terms import BoundedBy
 
 # Even with the longest texts, a page stays below gRPC's default limit of 4 MiB.
 MAX_PAGE_SIZE = 500
@@ -243,15 +242,10 @@ def _contributions(stated: Contributions) -> dp_pb2.CatalogContributions:
         periods=stated.periods if isinstance(stated.periods, int) else 0,
         units=stated.units,
         min_count=stated.min_count,
-        names=None if stated.names is None else _names(stated.names, stated.units),
-        shift=stated.bounded_by is BoundedBy.IN_QUERY and stated.shift,
+        longest_list=0 if stated.longest_list is None else most_names(stated.longest_list, texts=1),
         least_units=stated.allowed_units[0],
         most_units=stated.allowed_units[-1],
     )
-
-
-def _names(stated: Names, units: int) -> dp_pb2.CatalogNames:
-    return dp_pb2.CatalogNames(units=str(stated.share * units), max_names=most_names(stated, texts=1))
 
 
 def _measure(offered: OfferedMeasure) -> dp_pb2.CatalogMeasure:

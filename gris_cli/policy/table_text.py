@@ -5,7 +5,7 @@ from __future__ import annotations
 from dp_service.queries.columns import Column
 from dp_service.queries.elements import date_of
 from dp_service.queries.resolution import mechanism_for
-from dp_service.queries.table_contributions import Contributions, Names, promised
+from dp_service.queries.table_contributions import Contributions, promised
 from dp_service.queries.tables import OfferedMeasure, Policy, Table, TauIs
 from dp_service.queries.times import CompleteBy, Refresh, TimeColumn
 from dp_service.queries.value_columns import QuantileColumn, ValueColumn, ValueNulls
@@ -91,16 +91,9 @@ def _format_contributions(stated: Contributions | None) -> str:
             bound += ", which is assumed"
     return (
         f"{bound}; a question costs {stated.units} information; elements count from "
-        f"{stated.min_count} on{_format_names(stated.names)}"
-        f"{_format_shift(stated)}"
+        f"{stated.min_count} on{_format_looks(stated.longest_list)}"
         f"{_format_expected(stated)}"
     )
-
-
-def _format_shift(stated: Contributions) -> str:
-    if stated.bounded_by is not BoundedBy.IN_QUERY or not stated.shift:
-        return ""
-    return "; counts of small known domains are released relative to their total"
 
 
 def _format_expected(stated: Contributions) -> str:
@@ -155,15 +148,11 @@ def _format_value_nulls(value: ValueColumn) -> str:
     return "; rows without a value count in no question that sums it"
 
 
-def _format_names(names: Names | None) -> str:
+def _format_looks(longest_list: int | None) -> str:
     """Return what the first of two looks does, empty if there is one look."""
-    if names is None:
+    if longest_list is None:
         return ""
-    return (
-        f"; of columns of unknown values a first look names at most {formats.counted(names.max_names, 'element')}, for "
-        f"{names.share} of the units"
-        f"{'' if names.typical is None else f', in which {names.typical} of a member count in full'}"
-    )
+    return f"; of columns of unknown values a first look names at most {formats.counted(longest_list, 'element')}"
 
 
 def _format_buckets(table: Table) -> str:

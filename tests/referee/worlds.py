@@ -49,7 +49,7 @@ _QUANTILES = """
 """
 _IN_QUERY = "contributions: {bound: in_query, typical: 5, units: 40, min_count: 2"
 _SUMS = "sums: {max_members: 1000000, max_rows: 100000000}"
-_NAMES = "names: {typical: 3, share: 0.35, max_names: 12}"
+_NAMES = "longest_list: 12"
 
 
 def _columns(*, deltas: bool) -> str:
@@ -75,10 +75,10 @@ _SERIES = (
     "parts: [weekday, week, month]}"
 )
 _BOUNDED = (
-    _table("counts", _TIME, f"{_IN_QUERY}, shift: true}}", _COUNTED),
+    _table("counts", _TIME, f"{_IN_QUERY}}}", _COUNTED),
     _table("sums", _SERIES, f"{_IN_QUERY}, {_SUMS}}}", _COUNTED) + _VALUES,
     _table("looks", _TIME, f"{_IN_QUERY}, {_NAMES}, {_SUMS}}}", _COUNTED) + _VALUES + _QUANTILES,
-    _table("cells", _TIME, f"{_IN_QUERY}, shift: true, {_SUMS}}}", _COUNTED) + _VALUES + _QUANTILES,
+    _table("cells", _TIME, f"{_IN_QUERY}, {_SUMS}}}", _COUNTED) + _VALUES + _QUANTILES,
     _table("topics", _TIME, f"{_IN_QUERY}}}", _COUNTED)
     + "      topic: {type: string, group_by: true, filter: [in, not_in], "
     + f"lookup: {{column: article, file: topics.csv, hash: '{hash_of(TOPICS)}'}}}}\n",

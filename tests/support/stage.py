@@ -54,7 +54,7 @@ tables:
   articles:
     member: member_id
     contributions:
-      {bound: in_query, typical: 8, units: 10, names: {typical: 4, share: 1/4, max_names: 20}}
+      {bound: in_query, typical: 8, units: 10, longest_list: 20}
     measures: {distinct_members: true}
     columns:
       member_id: {type: string}

@@ -35,21 +35,21 @@ tables:
       typical: {DELTA_2}
       units: {UNITS}
       min_count: 3
-      names: {{typical: {DELTA_1}, share: 0.35, max_names: {MOST}}}{_TABLE}
+      longest_list: {MOST}{_TABLE}
   many:
     member: member_id
-    contributions: {{bound: assumed, delta: 1, units: {UNITS}, names: {{share: 0.5, max_names: 10}}}}
+    contributions: {{bound: assumed, delta: 1, units: {UNITS}, longest_list: 10}}
     measures: {{distinct_members: true}}
     columns:
       member_id: {{type: int64}}
       element: {{type: string, group_by: true}}
   fractions:
     contributions:
-      {{bound: in_query, typical: 8, units: 10, names: {{typical: 4, share: 1/3, max_names: 20}}}}{_TABLE}
+      {{bound: in_query, typical: 8, units: 10, longest_list: 20}}{_TABLE}
   anew:
     consistency: fresh
     contributions:
-      {{bound: in_query, typical: 8, units: 10, names: {{typical: 4, share: 1/3, max_names: 20}}}}{_TABLE}
+      {{bound: in_query, typical: 8, units: 10, longest_list: 20}}{_TABLE}
 """
 BUDGET = """
 accounts:

@@ -44,10 +44,10 @@ tables:
   clipped: {{member: member_id, measures: {{events: {{tau: 2, tau_is: clipped}}}}, columns: {KNOWN}}}
   bounded: {{member: member_id, contributions: {{{_ONE_LOOK}}}, {_MEMBERS}, columns: {KNOWN}}}
   shifted:
-    {{member: member_id, contributions: {{{_ONE_LOOK.replace("1,", "2,")}, shift: true}}, {_MEMBERS}, columns: {KNOWN}}}
+    {{member: member_id, contributions: {{{_ONE_LOOK.replace("1,", "2,")}}}, {_MEMBERS}, columns: {KNOWN}}}
   looks:
     member: member_id
-    contributions: {{{_ONE_LOOK}, min_count: 2, {_SUMS}, names: {{typical: 1, share: 1/2, max_names: 3}}}}
+    contributions: {{{_ONE_LOOK}, min_count: 2, {_SUMS}, longest_list: 3}}
     {_MEMBERS}
     columns: {KNOWN}
     values: {_VALUES}

@@ -17,7 +17,7 @@ import duckdb
 from dp_service.mechanisms import Currency
 from dp_service.noise.gaussian_price import rho_of_units
 from dp_service.queries.bucket_lengths import BucketLength
-from dp_service.queries.policy_types import DEFAULT_NAMES_SHARE
+from dp_service.queries.policy_types import NAMES_SHARE
 from dp_service.queries.time_parts import TimePart
 from dp_service.terms import ColumnType
 from gris_cli.data.policy.draft import Draft, Role
@@ -30,7 +30,7 @@ UNITS, MOST_UNITS = 10, 50
 """What a question costs, and what one may cost that says how exact it has to be."""
 
 RHO = float(rho_of_units(CURRENCY.epsilon_per, UNITS))
-NAMED_RHO = float(rho_of_units(CURRENCY.epsilon_per, (1 - DEFAULT_NAMES_SHARE) * UNITS))
+NAMED_RHO = float(rho_of_units(CURRENCY.epsilon_per, (1 - NAMES_SHARE) * UNITS))
 """What counts of a known domain cost, and what is left for them where a first look finds names."""
 
 

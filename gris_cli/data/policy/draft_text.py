@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dp_service.queries.filters import Value
-from dp_service.queries.policy_types import DEFAULT_MAX_NAMES
 from dp_service.terms import ColumnType
 from gris_cli.data.policy.draft import Draft, DraftColumn, Role, draft_of, member_of
 from gris_cli.data.policy.draft_contents import contents_of, has_rows, reading
@@ -26,6 +25,7 @@ from gris_cli.data.policy.draft_yaml import comment, key
 from gris_cli.data.table_schema import TableColumn, TableSchema
 
 TAU = 5
+LONGEST_LIST = 75
 
 # A paragraph a line.
 _HEAD = (
@@ -69,14 +69,13 @@ _NO_TIME = (
 _CONTRIBUTIONS = (
     "What a question costs. Of values that are not listed, a first look finds names; the second counts these alone. "
     "Counts that have to be more exact may cost up to most_units. DECIDE: more units mean less noise at a higher "
-    "price; a larger max_names shows longer lists."
+    "price; a larger longest_list shows longer lists."
 )
 _CUT = (
     "Bounds cut at most so much of the number of rows that were read, in all and in large elements of usual lists; "
     "sums can lose more. Answers say what follows from it. DECIDE: state a larger part, or none, where that is not so."
 )
 _SUMS = "max_members and max_rows promise that the table never grows beyond: far above what it has."
-_FURTHER = "`shift: true` gives counts of a few known elements less noise."
 _MEASURES = "Members are counted once each, so one member changes a count by at most 1. "
 _CLIPPED = (
     "Rows are counted too, at most tau of a member in one element: the query itself leaves out the rest (clipped), so "
@@ -229,12 +228,12 @@ def _time_lines(drafted: Drafted) -> Iterator[str]:
 
 
 def _contributions(drafted: Drafted, shape: Shape) -> Iterator[str]:
-    yield from comment(f"{_CONTRIBUTIONS}\n{_FURTHER}", 4)
+    yield from comment(_CONTRIBUTIONS, 4)
     yield "    contributions:"
     yield "      bound: in_query"
     yield f"      units: {UNITS}"
     yield f"      most_units: {MOST_UNITS}"
-    yield f"      names: {{max_names: {DEFAULT_MAX_NAMES}}}"
+    yield f"      longest_list: {LONGEST_LIST}"
     if shape.largest_cut <= 1 / 2:
         yield from comment(_CUT, 6)
         yield f"      largest_cut: 1/{_part(shape.largest_cut)}"

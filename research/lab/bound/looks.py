@@ -16,6 +16,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from dp_service.queries.policy_types import NAMES_SHARE
 from dp_service.mechanisms import Currency, Histogram, UnkGumb
 from dp_service.mechanisms.bounded import BoundGauss, ContributionBound, TwoLooks
 from dp_service.noise.gaussian_price import rho_of_units, variance_for
@@ -67,12 +68,15 @@ class OneLook:
 
 @dataclass(frozen=True)
 class BothLooks:
-    """Two looks with the bounds Delta_1 and Delta_2, the first with a share of the units."""
+    """Two looks; in the first half as many elements of a member count in full as in the second."""
 
     units: int
-    names_bound: int
     counts_bound: int
-    names_share: Fraction
+
+    @property
+    def names_bound(self) -> int:
+        """How many count in full in the first look."""
+        return -(-self.counts_bound // 2)
 
     def mechanism(self, question: Question) -> TwoLooks:
         """Return the mechanism.
@@ -81,7 +85,7 @@ class BothLooks:
             ValueError: A parameter is out of range, or the noise cannot be drawn.
         """
         bounds = ContributionBound(self.names_bound), ContributionBound(self.counts_bound)
-        share = self.names_share * self.units
+        share = NAMES_SHARE * self.units
         return TwoLooks(
             question.currency, self.units, share, *bounds, question.min_count, question.most_names
         )
@@ -216,21 +220,17 @@ class Sketch:
             values, places = self._first_look(Fraction(units), bound, self._question.k)
             yield OneLook(units, bound), self._worth(units, values, places)
 
-    def both_looks(self, units: int, shares: tuple[Fraction, ...]) -> Iterator[tuple[BothLooks, Worth]]:
-        """Yield every pair of bounds and share with what they find."""
-        for share in shares:
-            for names_bound in self._counts.bounds:
-                values, places = self._first_look(share * units, names_bound, self._question.most_names)
-                for counts_bound in self._useful_within:
-                    noise = self._second * _sigma(self._question, (1 - share) * units, counts_bound)
-                    counted = self._counts.within_names(counts_bound)[places] + noise[:, : places.shape[1]]
-                    counted[~np.isfinite(values)] = -np.inf
-                    best = np.argsort(-counted, axis=1)[:, : self._question.k]
-                    kept = np.take_along_axis(counted, best, 1), np.take_along_axis(places, best, 1)
-                    yield (
-                        BothLooks(units, names_bound, counts_bound, share),
-                        self._worth(units, *kept),
-                    )
+    def both_looks(self, units: int) -> Iterator[tuple[BothLooks, Worth]]:
+        """Yield every bound of the second look with what it finds, with the services' rules for the first."""
+        for counts_bound in self._useful_within:
+            looks = BothLooks(units, counts_bound)
+            values, places = self._first_look(NAMES_SHARE * units, looks.names_bound, self._question.most_names)
+            noise = self._second * _sigma(self._question, (1 - NAMES_SHARE) * units, counts_bound)
+            counted = self._counts.within_names(counts_bound)[places] + noise[:, : places.shape[1]]
+            counted[~np.isfinite(values)] = -np.inf
+            best = np.argsort(-counted, axis=1)[:, : self._question.k]
+            kept = np.take_along_axis(counted, best, 1), np.take_along_axis(places, best, 1)
+            yield looks, self._worth(units, *kept)
 
     @cached_property
     def _useful_within(self) -> tuple[int, ...]:

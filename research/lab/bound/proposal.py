@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dp_service.queries.policy_types import MAXIMUM_NAMES
+from dp_service.queries.policy_types import MAXIMUM_NAMES, NAMES_SHARE
 from research.lab.bound.contributions import BoundedCounts
 from research.lab.bound.looks import BothLooks, OneLook, Question, Sketch, Trials, Worth
 from research.lab.bound.search import USEFUL, Look, Quality, best, best_looks
@@ -132,17 +132,9 @@ def _bounds_reason(look: Look, counts: BoundedCounts) -> str:
 
 
 def policy_block(look: Look, question: Question) -> str:
-    """Return what a policy says of a table whose queries bound members so."""
-    match look:
-        case OneLook(units, bound):
-            stated = f"typical: {bound}, units: {units}, min_count: {question.min_count}"
-        case BothLooks(units, names_bound, counts_bound, share):
-            most = min(question.most_names, MAXIMUM_NAMES)
-            stated = (
-                f"typical: {counts_bound}, units: {units}, min_count: {question.min_count}, "
-                f"names: {{typical: {names_bound}, share: {share}, max_names: {most}}}"
-            )
-    return f"contributions: {{bound: in_query, {stated}}}"
+    """Return what a policy says of a table whose queries bound members so, besides what is typical of the column."""
+    longest = f", longest_list: {min(question.most_names, MAXIMUM_NAMES)}" if isinstance(look, BothLooks) else ""
+    return f"contributions: {{bound: in_query, units: {look.units}, min_count: {question.min_count}{longest}}}"
 
 
 def format_look(look: Look, question: Question) -> str:
@@ -150,10 +142,10 @@ def format_look(look: Look, question: Question) -> str:
     match look:
         case OneLook(units, bound):
             return f"one look with Delta = {bound} and {units} units"
-        case BothLooks(units, names_bound, counts_bound, share):
+        case BothLooks(units, bound):
             return (
-                f"two looks with Delta_1 = {names_bound}, Delta_2 = {counts_bound} and {units} units, {share} of them "
-                f"for at most {question.most_names} names"
+                f"two looks with Delta_1 = {look.names_bound}, Delta_2 = {bound} and {units} units, {NAMES_SHARE} of "
+                f"them for at most {question.most_names} names"
             )
 
 

@@ -2,8 +2,7 @@
 
 The best is one of those with useful answers, if there are any. It finds nearly as many of the true top k as any of
 them, and among those its counts are nearly as exact as any. What is left are settings that do equally well; of these
-the one that finds most. Bounds are powers of two and shares are eighths, so that a choice tells little of the data that
-it was made on.
+the one that finds most. Bounds are powers of two, so that a choice tells little of the data that it was made on.
 """
 
 from __future__ import annotations
@@ -15,9 +14,6 @@ from fractions import Fraction
 from typing import TypeAlias, TypeVar
 
 from research.lab.bound.looks import BothLooks, OneLook, Question, Sketch, Worth
-
-NAMES_SHARES = tuple(Fraction(eighths, 8) for eighths in range(1, 8))
-"""The shares of the units that the first of two looks may get."""
 
 NEARLY_AS_MANY = 0.02
 """Of the k elements, so many fewer are nearly as many."""
@@ -70,7 +66,7 @@ def best_looks(sketch: Sketch, question: Question, units: int, quality: Quality)
     one = best(sketch.one_looks(units), question.k, quality)
     if units == 1:
         return BestLooks(one, None)
-    return BestLooks(one, best(sketch.both_looks(units, NAMES_SHARES), question.k, quality))
+    return BestLooks(one, best(sketch.both_looks(units), question.k, quality))
 
 
 def best(tried: Iterable[tuple[_Look, Worth]], k: int, quality: Quality) -> _Look:

@@ -24,6 +24,7 @@ from pinot_connector.errors import BudgetExhausted
 from pinot_connector.results import PrivateResult, Row
 from pinot_connector.shown_values import AggregateValue
 from research.lab.bound.contributions import DataFile, counts_of_file
+from research.lab.bound.looks import OneLook
 from research.lab.bound.looks import Question as ListQuestion
 from research.lab.bound.proposal import policy_block, proposal, trade_off
 from research.lab.bound.search import USEFUL
@@ -117,7 +118,7 @@ class Gris(System):
             for of_kind in [next((each for each in budget.script if each.kind is kind), budget.script[0])]
         }
         lengths = frozenset(each.k for each in budget.script if each.kind is Kind.TOP)
-        lists = (
+        lists, typical = (
             planned(data, lengths, units[Kind.TOP], split.delta)
             if self._planned
             else _documented(data, units[Kind.TOP])
@@ -127,7 +128,7 @@ class Gris(System):
             + "".join(
                 f"  {name}:\n    member: member\n    time: {{column: day, type: date, buckets: {{month: {data.months}}}}}\n{text}"
                 for name, text in (
-                    ("lists", f"    {lists}\n    measures: {{distinct_members: true}}\n{_columns(data)}"),
+                    ("lists", f"    {lists}\n    measures: {{distinct_members: true}}\n{_columns(data, typical)}"),
                     ("months", _months(data, units[Kind.SERIES])),
                     ("numbers", _numbers(data, units[Kind.MEMBERS])),
                     ("sums", _sums(data, units[Kind.SUM])),
@@ -145,16 +146,18 @@ def _accounts(information: int, calls: int) -> str:
     )
 
 
-def _documented(data: Data, units: int) -> str:
-    """Return what `examples/bounded` has, for members with so many items."""
-    names = f"{{typical: {max(data.items // 2, 1)}, share: 0.35, max_names: {3 * K // 2}}}"
-    bound = f"bound: in_query, typical: {data.items}, units: {units}, min_count: 1"
-    return f"contributions: {{{bound}, names: {names}}}"
+def _documented(data: Data, units: int) -> tuple[str, int]:
+    """Return what `examples/bounded` has, for members with so many items, and how many are typical."""
+    longest = f"longest_list: {3 * K // 2}"
+    return f"contributions: {{bound: in_query, units: {units}, min_count: 1, {longest}}}", data.items
 
 
 @cache
-def planned(data: Data, lengths: frozenset[int], units: int, delta: Fraction) -> str:
-    """Return what is proposed for the longest of the lists that is expected to be useful, or else for the shortest."""
+def planned(data: Data, lengths: frozenset[int], units: int, delta: Fraction) -> tuple[str, int]:
+    """Return block and typical items that are proposed for the longest list that is expected to be useful.
+
+    Where none is, they are for the shortest.
+    """
     proposed = _documented(data, units)
     for k in sorted(lengths, reverse=True):
         asked = ListQuestion(Currency(EPSILON_PER, delta), k, 1, D_BAR)
@@ -166,28 +169,30 @@ def planned(data: Data, lengths: frozenset[int], units: int, delta: Fraction) ->
             continue
         made = trade_off(counts, asked, (units,), TRIALS, Draws(1), seed=1)
         best = proposal(made, counts, asked).proposed
-        proposed = policy_block(best.look, asked)
+        look = best.look
+        bound = look.bound if isinstance(look, OneLook) else look.counts_bound
+        proposed = policy_block(look, asked), bound
         if USEFUL.is_met(best.worth, k):
             break
     return proposed
 
 
 def _months(data: Data, units: int) -> str:
-    bound = f"bound: in_query, typical: 1, units: {units}"
+    bound = f"bound: in_query, units: {units}"
     return f"    contributions: {{{bound}}}\n    measures: {{distinct_members: true}}\n{_columns(data)}"
 
 
 def _numbers(data: Data, units: int) -> str:
     return (
-        f"    contributions: {{bound: in_query, typical: 1, units: {units}}}\n"
-        f"    measures: {{distinct_members: true, events: {{tau: {data.rows}, tau_is: clipped}}}}\n{_columns(data)}"
+        f"    contributions: {{bound: in_query, units: {units}}}\n"
+        f"    measures: {{distinct_members: true, rows: {data.rows}}}\n{_columns(data)}"
     )
 
 
 def _sums(data: Data, units: int) -> str:
     # Apart from rows: a table with both allows sums over rows too, whose noise may be too large to be drawn.
     return (
-        f"    contributions: {{bound: in_query, typical: 1, units: {units}, "
+        f"    contributions: {{bound: in_query, units: {units}, "
         "sums: {max_members: 1000000, max_rows: 100000000}}\n"
         "    measures: {distinct_members: true}\n"
         f"    values: {{amount: {{type: decimal, lower: 0, upper: {data.total}, "
@@ -195,14 +200,14 @@ def _sums(data: Data, units: int) -> str:
     )
 
 
-def _columns(data: Data) -> str:
+def _columns(data: Data, typical: int = 1) -> str:
     slices, tags = (
         "[" + ", ".join(f"'{each}'" for each in known) + "]" for known in (data.slices, data.tags)
     )
     return (
-        "    columns:\n      member: {type: string}\n      item: {type: string, group_by: true}\n"
-        f"      slice: {{type: string, group_by: true, filter: [in, not_in], domain: {slices}}}\n"
-        f"      tag: {{type: string, group_by: true, filter: [in, not_in], domain: {tags}}}\n"
+        "    columns:\n      member: {type: string}\n      " f"item: {{type: string, group_by: true, typical: {typical}}}\n"
+        f"      slice: {{type: string, group_by: true, typical: {typical}, filter: [in, not_in], domain: {slices}}}\n"
+        f"      tag: {{type: string, group_by: true, typical: {typical}, filter: [in, not_in], domain: {tags}}}\n"
         "      day: {type: date, filter: [range]}\n"
     )
 

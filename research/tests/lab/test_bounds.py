@@ -120,7 +120,7 @@ def worth_by_hash(looks: BothLooks, runs: int) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize(
-    "looks", [BothLooks(10, 2, 8, Fraction(3, 8)), BothLooks(20, 4, 2, Fraction(1, 4))], ids=str
+    "looks", [BothLooks(10, 8), BothLooks(20, 2)], ids=str
 )
 def test_two_looks_are_worth_what_they_are_with_the_hash(cofacts: BoundedCounts, looks: BothLooks) -> None:
     """Fixed seeds: one element and a twentieth of the error apart at most, also where Delta_2 cuts much."""
@@ -134,13 +134,13 @@ def test_a_sketch_is_worth_what_the_mechanisms_are(cofacts: BoundedCounts) -> No
     """Normal noise and a threshold by it: one element and a tenth of the error apart at most, fixed seeds."""
     sketch, trials = Sketch(cofacts, QUESTION, 1), Trials(cofacts, QUESTION, Draws(1), 30)
     ones = dict(sketch.one_looks(10))
-    twos = dict(sketch.both_looks(10, (Fraction(3, 8),)))
+    twos = dict(sketch.both_looks(10))
     for look in (OneLook(10, 1), OneLook(10, 32), OneLook(10, 256)):
         worth = trials.one_look(look)
         assert ones[look].found == pytest.approx(worth.found, abs=1)
         assert ones[look].shown == pytest.approx(worth.shown, abs=1)
         assert ones[look].error == pytest.approx(worth.error, rel=0.1)
-    for looks in (BothLooks(10, 1, 2, Fraction(3, 8)), BothLooks(10, 32, 64, Fraction(3, 8))):
+    for looks in (BothLooks(10, 2), BothLooks(10, 64)):
         worth = trials.two_looks(looks)
         assert twos[looks].found == pytest.approx(worth.found, abs=1)
         assert twos[looks].error == pytest.approx(worth.error, rel=0.1)
@@ -171,7 +171,7 @@ def test_the_best_finds_nearly_as_many_and_is_exact(tried: list[Worth], bound: i
     assert best(looks, 50, USEFUL) == OneLook(10, bound)
 
 
-TWO = BothLooks(20, 4, 8, Fraction(1, 4))
+TWO = BothLooks(20, 8)
 
 
 @pytest.mark.parametrize(

@@ -63,14 +63,10 @@ _BOUNDED_COLUMNS = """
 """
 LOOKS = "_in_two_looks"
 """How the names of the tables end whose questions take two looks; they hold the same rows."""
-_LOOKS_COLUMNS = _BOUNDED_COLUMNS.replace(
-    "units: 1, min_count: 3", "units: 2, min_count: 3, names: {typical: 1, share: 1/2, max_names: 2}"
-)
+_LOOKS_COLUMNS = _BOUNDED_COLUMNS.replace("units: 1, min_count: 3", "units: 2, min_count: 3, longest_list: 2")
 SHIFTED = "_relative_to_the_total"
 """How the names of the tables end whose counts are released relative to the number of members."""
-_SHIFTED_COLUMNS = _BOUNDED_COLUMNS.replace(
-    "typical: 1, units: 1, min_count: 3", "typical: 2, units: 1, shift: true"
-)
+_SHIFTED_COLUMNS = _BOUNDED_COLUMNS.replace("typical: 1, units: 1, min_count: 3", "typical: 2, units: 1")
 SUMMED = "_summed"
 """How the names of the tables end whose pieces are summed."""
 _LARGEST_TOTAL = 4

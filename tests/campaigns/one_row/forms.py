@@ -73,7 +73,7 @@ tables:
   looked:
     member: member
     contributions: {{bound: in_query, typical: 1, units: 10, min_count: 1,
-                     names: {{typical: 1, share: 0.35, max_names: 400}}}}
+                     longest_list: 400}}
     measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
     columns: {_COLUMNS.replace("NULLS", "")}
     quantiles:

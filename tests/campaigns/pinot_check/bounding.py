@@ -27,7 +27,7 @@ _FIRST_DAY = datetime.date(2016, 7, 18)
 _EPOCH = datetime.date(1970, 1, 1)
 _COLUMNS = {"member": "STRING", "text": "STRING", "number": "LONG", "flag": "BOOLEAN"}
 _TEXTS = ("a", "it's", "\\x41", "é", "😀" * 128, "ß" * 300, "two words", "--", "TRUE", "0")
-_TWO_LOOKS = ", names: {typical: 2, share: 0.35, max_names: 75}"
+_TWO_LOOKS = ", longest_list: 75"
 _DIMENSIONS = (("text",), ("number",), ("flag",), ("day",), ("text", "number"), ("day", "flag", "text"))
 
 

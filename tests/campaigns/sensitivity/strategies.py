@@ -97,9 +97,7 @@ def _bounded(draw: st.DrawFn, table: dict[str, Any]) -> dict[str, Any]:
         "min_count": draw(st.sampled_from([1, 1, 2])),
     }
     if draw(st.booleans()):
-        names = {"typical": draw(st.integers(1, 3)), "share": "1/3", "max_names": draw(st.integers(1, 3))}
-        block["names"] = names
-    block["shift"] = draw(st.booleans())
+        block["longest_list"] = draw(st.integers(1, 3))
     columns = {
         name: {key: value for key, value in said.items() if key != "delta"}
         | ({"typical": draw(st.integers(1, 3))} if said.get("group_by") and draw(st.booleans()) else {})

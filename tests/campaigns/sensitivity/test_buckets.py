@@ -46,7 +46,7 @@ from tests.support.queries.buckets import (
 
 BLOCKS = {
     "bounded": "contributions: {bound: in_query, typical: 2, units: 10}",
-    "shifted": "contributions: {bound: in_query, typical: 3, units: 10, shift: true}",
+    "shifted": "contributions: {bound: in_query, typical: 3, units: 10}",
     "summed": "contributions: {bound: in_query, typical: 2, units: 10, sums: {max_members: 1000, max_rows: 1000}}",
     "unbounded": "",
 }

@@ -252,8 +252,7 @@ def test_a_second_look_that_bounds_nobody_is_found(tmp_path: Path) -> None:
     day = datetime.date(2019, 1, 1)
     rows = [Row(f"m{j}-{i}", f"t{i}", 1, True, day) for i in range(4) for j in range(2)]
     rows += [Row("m9", f"t{i % 4}", 1, True, day) for i in range(8)]
-    names = {"typical": 2, "share": "1/4", "max_names": 4}
-    block = {"bound": "in_query", "typical": 2, "units": 20, "names": names}
+    block = {"bound": "in_query", "typical": 2, "units": 20, "longest_list": 4}
     columns = {"text": {"type": "string", "group_by": True}}
     table = {
         "member": "member",
@@ -267,8 +266,8 @@ def test_a_second_look_that_bounds_nobody_is_found(tmp_path: Path) -> None:
     assert [] == faults(world, tmp_path, totals)
     assert (totals.questions, totals.second_looks, totals.at_weight) == (2, 1, 2)
     found = faults(world, tmp_path, Totals(), translate=bounds_nobody_in_the_second_look)
-    # 15 units are those of the second look.
-    assert any("and 27/640 is charged" in each for each in found)
+    # 25/2 units are those of the second look.
+    assert any("and 9/256 is charged" in each for each in found)
 
 
 @pytest.mark.slow
@@ -280,7 +279,7 @@ def test_a_total_that_counts_other_members_is_found(
     day = datetime.date(2019, 1, 1)
     rows = [Row(f"m{i}", f"t{j}", 1, True, day) for i in range(6) for j in range(4) if (i + j) % 2 or i < 2]
     rows = [*rows, *rows]
-    block = {"bound": "in_query", "typical": 4, "units": 20, "shift": True}
+    block = {"bound": "in_query", "typical": 4, "units": 20}
     columns = {"text": {"type": "string", "group_by": True, "domain": ["t0", "t1", "t2", "t3"]}}
     measures = {"distinct_members": True, "events": {"tau": 2, "tau_is": "clipped"}}
     table = {"member": "member", "contributions": block, "measures": measures, "columns": columns}

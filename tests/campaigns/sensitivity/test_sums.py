@@ -34,7 +34,7 @@ tables:
       bound: in_query
       typical: 1
       units: 10
-      names: {typical: {typical}, share: 1/4, max_names: 3}
+      longest_list: 3
       sums: {max_members: 1000, max_rows: 100000}
     measures: {distinct_members: true, events: {tau: 2, tau_is: clipped}}
     columns:

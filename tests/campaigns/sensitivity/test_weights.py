@@ -35,7 +35,7 @@ def world(measure: Measure, *, is_known: bool, looks: int) -> World:
         number["domain"] = list(range(1200))
     block = {"bound": "in_query", "units": 20}
     if looks == 2:
-        block["names"] = {"typical": 2, "share": "1/4", "max_names": 100}
+        block["longest_list"] = 100
     measures = {"distinct_members": True, "rows": 12}
     table = {"member": "member", "contributions": block, "measures": measures, "columns": {"number": number}}
     policy = {"epsilon_per": "0.15", "delta": "1e-10", "count_noise": "gaussian", "tables": {"t": table}}

@@ -92,8 +92,8 @@ tables:
       flag: {type: bool, group_by: true, domain: [false, true]}
       day: {type: date, group_by: true}
 """
-BOUNDING = parse_policy(BOUNDS % ", shift: true")
-TWO_LOOKS = parse_policy(BOUNDS % ", names: {typical: 2, share: 0.35, max_names: 75}")
+BOUNDING = parse_policy(BOUNDS % "")
+TWO_LOOKS = parse_policy(BOUNDS % ", longest_list: 75")
 DIMENSIONS = (("text",), ("number",), ("flag",), ("day",), ("text", "number"), ("day", "flag", "text"))
 BOUNDED = tuple(
     HistogramQuery("t", dimensions, measure, k=3) for dimensions in DIMENSIONS for measure in Measure

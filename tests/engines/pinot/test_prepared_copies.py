@@ -24,7 +24,7 @@ from tests.support.some import some
 from tests.support.world import COFACTS, copy
 
 UNITS = 20
-TABLES = {"prepared": "", "named": ", names: {share: 0.35, max_names: 30}"}
+TABLES = {"prepared": "", "named": ", longest_list: 30"}
 HEADER = "epsilon_per: 0.15\ndelta: 1e-10\ncount_noise: gaussian\ntables:\n"
 TABLE = """
   {name}:

@@ -31,7 +31,7 @@ tables:
     time: {column: picked_up_at, type: timestamp, zone: UTC, from: 2026-01-01, to: 2026-11-01,
       buckets: [day, month], parts: [hour, weekday, month]}
     contributions: {bound: in_query, typical: 8, units: 50, most_units: 200,
-      names: {typical: 1, share: 1/4, max_names: 75},
+      longest_list: 75,
       sums: {max_members: 100000, max_rows: 1000000}}
     measures: {distinct_members: true, events: {tau: 8, tau_is: clipped}, distinct: {city: 16}}
     columns:

@@ -33,7 +33,7 @@ count_noise: gaussian
 tables:
   {table}:
     member: member
-    contributions: {{bound: in_query, typical: {typical}, units: 10, shift: true,
+    contributions: {{bound: in_query, typical: {typical}, units: 10,
                     sums: {{max_members: 1000, max_rows: 100000}}}}
     measures: {{distinct_members: true, events: {{tau: {tau}, tau_is: clipped}}}}
     columns:

@@ -29,7 +29,7 @@ tables:
     %s
 """
 BOUNDED = "contributions: {bound: in_query, typical: 2, units: 6, min_count: 1%s}"
-RELATIVE = "contributions: {bound: in_query, typical: 200, units: 6, min_count: 1, shift: true}"
+RELATIVE = "contributions: {bound: in_query, typical: 200, units: 6, min_count: 1}"
 SUMS = ", sums: {max_members: 100000, max_rows: 1000000}"
 AMOUNT = "values: {amount: {type: int64, lower: 0, upper: 10}}"
 COUNT = "SELECT item, COUNT(DISTINCT m) FROM t GROUP BY item"
@@ -65,7 +65,7 @@ KINDS = {
     "bounded, known, cut": Asked(BOUNDED % "", known=True, sql=COUNT + CUT),
     "bounded, smallest first": Asked(BOUNDED % "", known=True, sql=COUNT + SMALLEST),
     "bounded, unknown": Asked(BOUNDED % ""),
-    "two looks": Asked(BOUNDED % ", names: {typical: 1, share: 1/3, max_names: 10}"),
+    "two looks": Asked(BOUNDED % ", longest_list: 10"),
     "distinct values, known": Asked(BOUNDED % "", known=True, sql=VALUES, measures=PAGES),
     "distinct values, unknown": Asked(BOUNDED % "", sql=VALUES, measures=PAGES),
     "distinct values, unknown, cut": Asked(

@@ -18,10 +18,9 @@ COLUMNS = (
 )
 
 BOUNDS = [
-    ("bound: in_query", "bound: in_query\n      shift: true"),
     ("most_units: 50", "most_units: 100"),
     (r"units: 10\b", "units: 20"),
-    ("max_names: 75", "max_names: 150"),
+    ("longest_list: 75", "longest_list: 150"),
     ("product: 16", "product: 64"),
     (r" rows: \d+", " rows: 1"),
     ("nulls: own_count", "nulls: drop"),
@@ -55,7 +54,6 @@ KEYS = {
     "to",
     "drop",
     "refresh: day",
-    "shift: true",
     "null_value: NONE",
     "nulls: keep",
     "rows",

@@ -50,7 +50,6 @@ SHOWN_TO_CALLERS = {
     "gris.dp.v1.CatalogMeasure",
     "gris.dp.v1.CatalogFunction",
     "gris.dp.v1.CatalogTable",
-    "gris.dp.v1.CatalogNames",
     "gris.dp.v1.CatalogTime",
     "gris.dp.v1.CatalogValue",
     "gris.dp.v1.Contributions",

@@ -87,7 +87,7 @@ tables:
       article_id: {{type: string, group_by: true}}
   shifted:
     member: member_id
-    contributions: {{bound: in_query, typical: 4, units: {UNITS}, shift: true}}
+    contributions: {{bound: in_query, typical: 4, units: {UNITS}}}
     measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
     columns:
       member_id: {{type: string}}

@@ -27,7 +27,7 @@ delta: 1e-10
 count_noise: gaussian
 tables:
   one: {_TABLE.replace("NAMES", "")}
-  two: {_TABLE.replace("NAMES", ", names: {typical: 1, share: 1/2, max_names: 9}")}
+  two: {_TABLE.replace("NAMES", ", longest_list: 9")}
 """
 _JANUARY_AND_FEBRUARY = (date(2024, 1, 1), date(2024, 3, 1))
 # Three members have the same three articles, as many as each may keep.

@@ -58,7 +58,7 @@ count_noise: gaussian
 tables:
   t:
     member: member
-    contributions: {{bound: in_query, typical: 2, units: 9, shift: true, sums: {{max_members: 600, max_rows: 100000}}}}
+    contributions: {{bound: in_query, typical: 2, units: 9, sums: {{max_members: 600, max_rows: 100000}}}}
     measures: {{distinct_members: true, events: {{tau: 1, tau_is: clipped}}}}
     columns:
       member: {{type: string}}

@@ -66,7 +66,7 @@ _TABLE = """
 UNITS = 40_000
 MOST_NAMES = 4
 NAMES = f"""
-      names: {{typical: 2, share: 0.5, max_names: {MOST_NAMES}}}"""
+      longest_list: {MOST_NAMES}"""
 # A third of the numbers and some of the whole ones are no values of their column.
 APART = _TABLE.replace("upper: 10}", "upper: 10, nulls: own_count, null_value: 1}").replace(
     "row_upper: 5}", "row_upper: 5, nulls: own_count}"

@@ -111,33 +111,13 @@ FAULTS = {
         f"{IN_QUERY}, typic: 4",
         "contributions.typic: there is no such key beside bound: in_query",
     ),
-    "a first look at a copy": (
-        f"{PREPARED}, period: all, names: {{typical: 4, share: 0.35, max_names: 75}}",
-        "contributions.names.typical: expected this key only with bound: in_query",
-    ),
-    "names.typical of 0": (
-        f"{IN_QUERY}, names: {{typical: 0, share: 0.35, max_names: 75}}",
-        "contributions.names.typical: expected a number greater than 0",
-    ),
-    "nothing for names": (
-        f"{IN_QUERY}, names: {{typical: 4, share: 0, max_names: 75}}",
-        "contributions.names.share: expected a number greater than 0",
-    ),
-    "all for names": (
-        f"{IN_QUERY}, names: {{typical: 4, share: 7/7, max_names: 75}}",
-        "contributions.names.share: expected a number less than 1",
-    ),
-    "a share of nothing": (
-        f"{IN_QUERY}, names: {{typical: 4, share: 1/0, max_names: 75}}",
-        "contributions.names.share: expected",
-    ),
     "no name": (
-        f"{IN_QUERY}, names: {{typical: 4, share: 0.35, max_names: 0}}",
-        "contributions.names.max_names: expected a number greater than 0",
+        f"{IN_QUERY}, longest_list: 0",
+        "contributions.longest_list: expected a number greater than 0",
     ),
     "too many names": (
-        f"{IN_QUERY}, names: {{typical: 4, share: 0.35, max_names: 501}}",
-        "contributions.names.max_names: expected a number less than or equal",
+        f"{IN_QUERY}, longest_list: 501",
+        "contributions.longest_list: expected a number less than or equal",
     ),
     "elements in a query": (
         f"{IN_QUERY}, elements: [page]",
@@ -178,10 +158,6 @@ FAULTS = {
         f"{PREPARED}, period: year, periods: year",
         "contributions.periods: expected how many periods",
     ),
-    "a shift that no query counts": (
-        f"{PREPARED}, period: all, shift: true",
-        "contributions.shift: there is no such key beside bound: prepared",
-    ),
     "a column that is not grouped by": (
         "bound: prepared, delta: 1, units: 1, period: all, elements: [page, kind, day]",
         "contributions.elements: day: expected a column that questions may group by",
@@ -220,15 +196,8 @@ def test_a_block_with_a_fault_is_refused_by_its_key(block: str, expected: str) -
         ),
         (
             text_of(
-                "bound: in_query, typical: 100000, units: 1",
+                "bound: in_query, typical: 100000, units: 100000, least_units: 1",
                 measures="{events: {tau: 1000000, tau_is: clipped}}",
-            ),
-            "contributions.units: expected more, or fewer rows of a member",
-        ),
-        (
-            text_of(
-                "bound: in_query, typical: 1, units: 1, names: {typical: 100000, share: 1/999999, max_names: 1}",
-                measures="{events: {tau: 20000, tau_is: clipped}}",
             ),
             "contributions.units: expected more, or fewer rows of a member",
         ),
@@ -403,27 +372,30 @@ def test_promises_are_warned_of() -> None:
         assert not any(default.key.endswith(("d_bar", "t.max_k", "page.delta")) for default in found.defaults)
 
 
-NAMES = f"{IN_QUERY}, min_count: 5, names: {{typical: 4, share: 7/20, max_names: 75}}"
+NAMES = f"{IN_QUERY}, min_count: 5, longest_list: 75"
 
 
 @pytest.mark.parametrize(
-    ("by", "typical"), [(("page",), 32), (("page", "number"), 75), (("page", "other"), 75)]
+    ("by", "of_names", "typical"),
+    [(("page",), 16, 32), (("page", "number"), 512, 75), (("page", "other"), 512, 75)],
 )
-def test_two_looks_are_resolved_from_the_policy_alone(by: tuple[str, ...], typical: int) -> None:
+def test_two_looks_are_resolved_from_the_policy_alone(
+    by: tuple[str, ...], of_names: int, typical: int
+) -> None:
     """Units are shared exactly; M is the policy's, whatever k is, and bounds the second look too."""
     columns = "      number: {type: int64, group_by: true}\n      other: {type: string, group_by: true}\n"
     policy = parse_policy(text_of(NAMES, columns=columns))
     found = resolved(policy, *by, k=50).parameters
     assert found.contributions is not None
-    assert found.contributions.names == NamesLook(4, Fraction(7), 75)
+    assert found.contributions.names == NamesLook(of_names, Fraction(15, 2), 75)
     assert (found.contributions.typical, found.delta_l0) == (typical, None)
     assert resolved(policy, *by, k=100).requested_k == 100
     assert resolved(policy, *by, k=100).parameters.k == 75
 
 
 def test_a_first_look_names_75_by_half_of_delta_and_three_eighths_of_the_units() -> None:
-    """Unless the policy says otherwise; half is rounded up."""
-    policy = policy_of("bound: in_query, typical: 5, units: 20, names: {}")
+    """Half is rounded up."""
+    policy = policy_of("bound: in_query, typical: 5, units: 20, longest_list: 75")
     found = resolved(policy, k=50).parameters.contributions
     assert found is not None
     assert (found.typical, found.names) == (5, NamesLook(3, Fraction(15, 2), 75))
@@ -432,7 +404,7 @@ def test_a_first_look_names_75_by_half_of_delta_and_three_eighths_of_the_units()
 def test_so_many_names_fit_as_texts_they_have() -> None:
     """Each text of an element may be as long as a text can be, so several in one leave room for fewer."""
     columns = "      other: {type: string, group_by: true}\n"
-    block = NAMES.replace("max_names: 75", "max_names: 500")
+    block = NAMES.replace("longest_list: 75", "longest_list: 500")
     policy = parse_policy(text_of(block, columns=columns))
     most = [resolved(policy, *by).parameters.contributions for by in (("page",), ("page", "other"))]
     assert [each.names.most_names for each in most if each is not None and each.names is not None] == [
@@ -443,16 +415,18 @@ def test_so_many_names_fit_as_texts_they_have() -> None:
 
 def test_few_names_bound_the_second_look() -> None:
     """A member can be in no more elements than are named."""
-    found = resolved(policy_of(NAMES.replace("max_names: 75", "max_names: 10"))).parameters.contributions
+    found = resolved(
+        policy_of(NAMES.replace("longest_list: 75", "longest_list: 10"))
+    ).parameters.contributions
     assert found is not None
     assert found.typical == 10
 
 
 def test_a_copy_has_one_bound_for_both_looks() -> None:
     """Nothing in its query bounds members."""
-    found = resolved(policy_of(f"{PREPARED}, period: all, names: {{share: 0.35, max_names: 75}}"), "page")
+    found = resolved(policy_of(f"{PREPARED}, period: all, longest_list: 75"), "page")
     assert found.parameters.contributions is not None
-    assert found.parameters.contributions.names == NamesLook(32, Fraction(7), 75)
+    assert found.parameters.contributions.names == NamesLook(32, Fraction(15, 2), 75)
     second = second_look(found, (("a",), ("it's",)))
     for dialect in ("duckdb", "spark", "pinot"):
         assert " HAVING" not in render(second, dialect)
@@ -464,7 +438,7 @@ def test_the_first_query_has_its_own_bound_and_the_second_counts_the_names_alone
     """Their condition acts where the question's own do; no count is too small there."""
     found = resolved(policy_of(NAMES), "page")
     first, second = render(found, "duckdb"), render(second_look(found, (("a",), ("b",))), "duckdb")
-    assert 'WHEN "gris_square" > 4 THEN' in first
+    assert 'WHEN "gris_square" > 16 THEN' in first
     assert 'WHERE "gris_weighted" >= 12' in first
     assert 'HAVING CAST(SUM("gris_weighted") AS BIGINT) >= 500' in first
     assert 'WHEN "gris_square" > 32 THEN' in second

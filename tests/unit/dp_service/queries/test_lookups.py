@@ -188,7 +188,7 @@ def test_a_plan_carries_what_is_looked_up() -> None:
 def test_a_second_look_counts_its_names_alone(form: str, nulls: dict[str, str]) -> None:
     """Pairs of a topic and a country are named, among them those of articles that the file does not have."""
     block = {"bound": "in_query", "typical": 1, "units": 10}
-    block |= {"names": {"typical": 1, "share": "1/2", "max_names": 5}}
+    block |= {"longest_list": 5}
     columns = {"article": {"type": "string"}, "country": {"type": "string", "group_by": True}}
     two = policy(
         table={"contributions": block, "columns": columns | {"topic": said("article", ARTICLES, **nulls)}}

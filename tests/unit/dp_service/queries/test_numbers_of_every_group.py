@@ -50,12 +50,12 @@ def summed() -> Iterator[Resolution]:
 
 def counted() -> Iterator[Resolution]:
     """Yield counts: plain, clipped, bounded, relative to their total, and of both looks."""
-    for contributions in ("", BOUNDED % "", BOUNDED % ", shift: true"):
+    for contributions in ("", BOUNDED % ""):
         for by in ((), ("text",), ("flag",)):
             for measure in Measure:
                 asked = HistogramQuery("t", by, measure, k=3 if by else None)
                 yield resolve(asked, parse_policy(COUNTED % contributions), now=NOW)
-    looks = parse_policy(COUNTED % BOUNDED % ", names: {typical: 2, share: 0.35, max_names: 75}")
+    looks = parse_policy(COUNTED % BOUNDED % ", longest_list: 75")
     for measure in Measure:
         first = resolve(HistogramQuery("t", ("text",), measure, k=3), looks, now=NOW)
         yield from (first, second_look(first, (("a",), ("b",))))
@@ -126,7 +126,7 @@ def test_a_group_in_which_nobody_has_a_value_sums_to_zero() -> None:
 
 def test_an_element_that_is_nobodys_first_is_the_first_of_nobody() -> None:
     """The one member has two elements; the second is the first of 0 members, and not of NULL."""
-    policy = parse_policy(COUNTED % "contributions: {bound: in_query, typical: 3, units: 20, shift: true}")
+    policy = parse_policy(COUNTED % "contributions: {bound: in_query, typical: 3, units: 20}")
     sql = render(resolve(HistogramQuery("t", ("flag",), Measure.DISTINCT_MEMBERS), policy, now=NOW), "duckdb")
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE t (member VARCHAR, text VARCHAR, flag BOOLEAN)")

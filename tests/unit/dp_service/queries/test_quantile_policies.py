@@ -11,7 +11,6 @@ from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.errors import PolicyError, RefusedByPolicyError
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.resolution import Resolution, resolve
-from dp_service.queries.table_contributions import Names
 from dp_service.releases.kinds import kind_of, versions
 from dp_service.releases.release_ids import release_specification
 from dp_service.terms import MechanismName, MemberValue
@@ -172,13 +171,12 @@ def test_columns_without_a_domain_have_no_quantiles() -> None:
     """Two looks would name elements, and one look would choose in elements that a member's rows decide about."""
     known = policy().table("t")
     assert known.contributions is not None
-    looks = Names.model_validate({"typical": 1, "share": "1/2", "max_names": 7})
     columns = tuple(
         column.model_copy(update={"domain": None}) if column.name == "text" else column
         for column in known.columns
     )
-    for names in (None, looks):
-        block = known.contributions.model_copy(update={"names": names, "shift": False})
+    for longest_list in (None, 7):
+        block = known.contributions.model_copy(update={"longest_list": longest_list})
         table = known.model_copy(update={"contributions": block, "columns": columns})
         with pytest.raises(RefusedByPolicyError, match="text: quantiles are offered by"):
             resolve(asked("number"), replace(policy(), tables=(table,)), now=NOW)

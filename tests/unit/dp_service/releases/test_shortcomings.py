@@ -28,7 +28,7 @@ from tests.unit.dp_service.asked_plans import (
 from tests.unit.dp_service.identities import KEY
 
 CONFIDENCE = 0.95
-LOOKS = BOUNDED % ", names: {typical: 1, share: 1/3, max_names: 3}"
+LOOKS = BOUNDED % ", longest_list: 3"
 
 
 def answered(asked: Asked, counts: dict[str, int]) -> tuple[Plan, ReleaseView, dict[str, Statement]]:

@@ -34,7 +34,6 @@ tables:
       bound: in_query
       typical: 3
       units: 20
-      shift: true
       sums: {max_members: 1000, max_rows: 100000}
     measures: {distinct_members: true}
     columns:

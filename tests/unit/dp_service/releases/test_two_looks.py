@@ -50,11 +50,11 @@ from tests.support.queries.strategies import NOW, policies, questions
 from tests.unit.dp_service.identities import KEY
 
 CURRENCY = Currency(Fraction(1, 4), Fraction(1, 100))
-BLOCK = "bound: in_query, typical: 3, units: 5, min_count: 2, names: {typical: 2, share: 3/7, max_names: 4}"
+BLOCK = "bound: in_query, typical: 3, units: 5, min_count: 2, longest_list: 4"
 LOOKS = TwoLooks(
     CURRENCY,
     5,
-    Fraction(15, 7),
+    Fraction(15, 8),
     ContributionBound(2, grid=GRID),
     ContributionBound(3, grid=GRID),
     min_count=2,
@@ -208,13 +208,13 @@ def test_every_k_is_the_same_release() -> None:
     """How many names there are at most is the policy's; a k above it shows as many."""
     assert len({plan_of(k=k).query_id for k in (1, 3, 4, 1000, None)}) == 1
     assert plan_of(k=1000).parameters.k == 4
-    other = POLICY.replace("max_names: 4", "max_names: 5")
+    other = POLICY.replace("longest_list: 4", "longest_list: 5")
     assert plan_of(policy=other).query_id != plan_of().query_id
 
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("names: {typical: 2", "names: {typical: 1"), ("share: 3/7", "share: 0.5"), ("units: 5", "units: 6")],
+    [("longest_list: 4", "longest_list: 5"), ("typical: 3", "typical: 5"), ("units: 5", "units: 6")],
 )
 def test_another_first_look_is_another_release(key: str, value: str) -> None:
     """All that the policy says of it is in the specification."""
@@ -310,7 +310,7 @@ async def test_the_services_messages_are_those_of_two_looks() -> None:
         assert shown.cost == plan.worst_case_cost
         assert shown.parameters == plan.parameters
         names = shown.parameters.bounded.names_look
-        assert (names.typical, names.units, names.max_names) == (2, "15/7", 4)
+        assert (names.typical, names.units, names.max_names) == (2, "15/8", 4)
         assert LOOKS.names_look.threshold is not None
         assert Fraction(names.threshold) == Fraction(LOOKS.names_look.threshold, GRID)
         estimate = await dp.EstimateCost(dp_pb2.EstimateCostRequest(question=question("article")))
@@ -352,7 +352,7 @@ async def test_the_ticket_of_an_unanswered_question_has_its_worst_case_and_no_re
 @pytest.mark.parametrize("character", ["'", "$", "\\", "\N{GRINNING FACE}", "\x01"])
 async def test_the_second_look_at_the_longest_names_fits_into_a_message(character: str) -> None:
     """Whatever they are and for all engines; the plan goes back with the rows."""
-    policy = TEXT % BLOCK.replace("max_names: 4", "max_names: 500")
+    policy = TEXT % BLOCK.replace("longest_list: 4", "longest_list: 500")
     names = [f"{i:04}" + character * (MAXIMUM_TEXT_LENGTH - 4) for i in range(600)]
     async with serving(servicer_of(policy, clock=Clock())) as dp:
         plan = await translated(dp, question("article"))

@@ -362,7 +362,9 @@ def test_lists_of_fifty_are_planned_for(tmp_path: Path, capsys: pytest.CaptureFi
     """They are named with some to spare, and a member's usual elements count."""
     columns = "hash(i) % 2000 * 7 AS user_id, 'p' || sqrt(hash(i, 1) % 6400)::INTEGER AS page"
     _, text, _ = drafted(capsys, "--data", write(tmp_path / "t.parquet", columns, rows=40_000))
-    (typical, most_names) = (int(re.findall(rf"{key}: (\d+)", text)[0]) for key in ("typical", "max_names"))
+    (typical, most_names) = (
+        int(re.findall(rf"{key}: (\d+)", text)[0]) for key in ("typical", "longest_list")
+    )
     assert typical >= 16
     assert most_names == 75
 

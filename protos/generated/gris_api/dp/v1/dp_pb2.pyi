@@ -1002,14 +1002,13 @@ class CatalogFunction(_message.Message):
     def __init__(self, code: _Optional[str] = ..., text: _Optional[str] = ..., meaning: _Optional[str] = ..., sql: _Optional[str] = ...) -> None: ...
 
 class CatalogContributions(_message.Message):
-    __slots__ = ("bounded_by", "delta", "periods", "units", "min_count", "names", "shift", "least_units", "most_units")
+    __slots__ = ("bounded_by", "delta", "periods", "units", "min_count", "longest_list", "least_units", "most_units")
     BOUNDED_BY_FIELD_NUMBER: _ClassVar[int]
     DELTA_FIELD_NUMBER: _ClassVar[int]
     PERIODS_FIELD_NUMBER: _ClassVar[int]
     UNITS_FIELD_NUMBER: _ClassVar[int]
     MIN_COUNT_FIELD_NUMBER: _ClassVar[int]
-    NAMES_FIELD_NUMBER: _ClassVar[int]
-    SHIFT_FIELD_NUMBER: _ClassVar[int]
+    LONGEST_LIST_FIELD_NUMBER: _ClassVar[int]
     LEAST_UNITS_FIELD_NUMBER: _ClassVar[int]
     MOST_UNITS_FIELD_NUMBER: _ClassVar[int]
     bounded_by: BoundedBy
@@ -1017,19 +1016,10 @@ class CatalogContributions(_message.Message):
     periods: int
     units: int
     min_count: int
-    names: CatalogNames
-    shift: bool
+    longest_list: int
     least_units: int
     most_units: int
-    def __init__(self, bounded_by: _Optional[_Union[BoundedBy, str]] = ..., delta: _Optional[int] = ..., periods: _Optional[int] = ..., units: _Optional[int] = ..., min_count: _Optional[int] = ..., names: _Optional[_Union[CatalogNames, _Mapping]] = ..., shift: bool = ..., least_units: _Optional[int] = ..., most_units: _Optional[int] = ...) -> None: ...
-
-class CatalogNames(_message.Message):
-    __slots__ = ("units", "max_names")
-    UNITS_FIELD_NUMBER: _ClassVar[int]
-    MAX_NAMES_FIELD_NUMBER: _ClassVar[int]
-    units: str
-    max_names: int
-    def __init__(self, units: _Optional[str] = ..., max_names: _Optional[int] = ...) -> None: ...
+    def __init__(self, bounded_by: _Optional[_Union[BoundedBy, str]] = ..., delta: _Optional[int] = ..., periods: _Optional[int] = ..., units: _Optional[int] = ..., min_count: _Optional[int] = ..., longest_list: _Optional[int] = ..., least_units: _Optional[int] = ..., most_units: _Optional[int] = ...) -> None: ...
 
 class CatalogValue(_message.Message):
     __slots__ = ("name", "quantum", "lower", "upper", "row_lower", "row_upper", "has_own_count", "month_lower", "month_upper")

@@ -147,8 +147,7 @@ def test_a_query_bounds_members_in_a_function_of_a_column(tmp_path: Path) -> Non
 
 def test_a_second_look_fits_into_a_message_however_many_names_are_found(tmp_path: Path) -> None:
     """Each name repeats the bins, which are few enough."""
-    names = {"typical": 4, "share": 0.35, "max_names": 500}
-    policy = policy_of(tmp_path, {"bound": "in_query", "typical": 8, "units": 20, "names": names})
+    policy = policy_of(tmp_path, {"bound": "in_query", "typical": 8, "units": 20, "longest_list": 500})
     bins = by("WIDTH_BUCKET(age, 0, 900, 97), article", policy)
     found = tuple((place % 99, str(place) * 300) for place in range(most_of(bins)))
     assert len(render(second_look(bins, found), "duckdb").encode()) < 8_000_000

@@ -209,7 +209,7 @@ def named(
     ),
 ) -> Resolution:
     """Return the second look of a question by a function of time and texts of an unknown domain, at three pairs."""
-    block = "{bound: in_query, typical: 9, units: 10, names: {typical: 9, share: 0.5, max_names: 50}}"
+    block = "{bound: in_query, typical: 9, units: 10, longest_list: 50}"
     zone = "UTC" if "days" in kind else "Europe/Berlin"
     text = POLICY.format(
         type=TYPES[kind].stated,
