@@ -164,7 +164,6 @@ class Translator:
         unfinished = translation.unfinished
         if (unfinished.query_id, unfinished.cost) != (translation.query_id, translation.worst_case_cost):
             raise IntegrityError("dp_service asks for another question, or price, than it translated")
-        _require_understood(question.structured, translation)
         self._accepted[_offered(question, translation.table)] = translation.version_is_fixed
         if named != translation.table:
             self._remember(question, translation.table)
@@ -205,11 +204,3 @@ def is_free(translation: dp_pb2.TranslateQueryResponse) -> bool:
 def _key(question: question_pb2.Question) -> str | bytes:
     is_plain = question.sql and not question.HasField("audience")
     return question.sql if is_plain else question.SerializeToString(deterministic=True)
-
-
-def _require_understood(
-    asked: question_pb2.HistogramQuery, translation: dp_pb2.TranslateQueryResponse
-) -> None:
-    """Refuses a translation by a dp_service that does not know HAVING, and left it out."""
-    if asked.having and not translation.parameters.having:
-        raise IntegrityError("dp_service left out conditions")

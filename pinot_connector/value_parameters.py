@@ -10,7 +10,6 @@ from fractions import Fraction
 from gris_api.dp.v1 import dp_pb2
 
 from pinot_connector.coverage import Coverage
-from pinot_connector.questions import RankFunction
 from pinot_connector.views import day, exact, known, meanings, read_by, view
 
 
@@ -123,6 +122,14 @@ class QuantileColumn:
 
 def _end(message: dp_pb2.QuantileColumn, text: str) -> Fraction | datetime.date:
     return day(text) if message.scale == dp_pb2.GRID_SCALE_DATES else exact(text)
+
+
+class RankFunction(Enum):
+    """Which of the members' values is shown: the one at a quantile, or about the smallest or the largest."""
+
+    QUANTILE = "quantile"
+    SMALLEST = "min"
+    LARGEST = "max"
 
 
 @dataclass(frozen=True)

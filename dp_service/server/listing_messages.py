@@ -3,40 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Sequence
-from fractions import Fraction
-
-from gris_api.dp.v1 import question_pb2
 
 from dp_service.parameters.release import HavingCondition
 from dp_service.queries.dimensions import labels_of
-from dp_service.queries.errors import QuestionError
 from dp_service.queries.structured import HistogramQuery
-from dp_service.server.messages import numbers
-from dp_service.terms import Comparison
 
-_COMPARISONS = {
-    number: each for each, number in numbers(Comparison, question_pb2.Comparison.DESCRIPTOR).items()
-}
-# Short enough that no number in it has more digits than arithmetic takes at once.
-_NUMBER = re.compile(r"-?[0-9]{1,40}(?:\.[0-9]{1,40}|/[1-9][0-9]{0,39})?")
 _NAME_CHARACTERS = 32
-
-
-def having_of(message: question_pb2.HavingCondition) -> HavingCondition:
-    """Return a condition on what was released.
-
-    Raises:
-        QuestionError: It names no comparison, or compares with no number.
-    """
-    if message.comparison not in _COMPARISONS:
-        raise QuestionError("having.comparison", "expected one of COMPARISON_EQUAL to COMPARISON_AT_LEAST")
-    if not _NUMBER.fullmatch(message.bound):
-        raise QuestionError("having.bound", "expected a decimal number, or an exact rational number p/q")
-    place = message.aggregate if message.HasField("aggregate") else None
-    return HavingCondition(place, _COMPARISONS[message.comparison], Fraction(message.bound))
 
 
 def name_of_conditions(conditions: Sequence[HavingCondition]) -> str:

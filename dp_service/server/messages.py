@@ -34,7 +34,6 @@ from dp_service.terms import (
     CountNoise,
     Element,
     MechanismName,
-    RankFunction,
     Scalar,
     ValueType,
 )
@@ -92,7 +91,6 @@ MECHANISMS = numbers(MechanismName, dp_pb2.Mechanism.DESCRIPTOR)
 BOUNDED_BY = numbers(BoundedBy, dp_pb2.BoundedBy.DESCRIPTOR)
 CONSISTENCIES = numbers(Consistency, dp_pb2.Consistency.DESCRIPTOR)
 COUNT_NOISES = numbers(CountNoise, dp_pb2.CountNoise.DESCRIPTOR)
-RANK_FUNCTIONS = numbers(RankFunction, question_pb2.RankFunction.DESCRIPTOR)
 FEATURES = numbers(Feature, dp_pb2.EngineFeature.DESCRIPTOR)
 _VALUE_TYPES = numbers(ValueType, dp_pb2.ValueType.DESCRIPTOR)
 _COMPLETE_BY = numbers(CompleteBy, dp_pb2.CompleteBy.DESCRIPTOR)

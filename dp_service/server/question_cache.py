@@ -16,13 +16,12 @@ from typing import TypeAlias
 
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
-from dp_service.queries.asked_numbers import AskedNumber
 from dp_service.queries.audience_terms import AskedAs
 from dp_service.queries.filters import Filter
 from dp_service.queries.policy import Policy
 from dp_service.queries.render import render, required_features
 from dp_service.queries.resolution import Resolution
-from dp_service.queries.sql import parse_condition, parse_number, with_dimensions, with_places
+from dp_service.queries.sql import parse_condition, with_dimensions, with_places
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.table_contributions import Sums
 from dp_service.releases.kinds import kind_of
@@ -139,10 +138,7 @@ class QuestionCache:
                 def condition(text: str, grouped: tuple[str, ...]) -> tuple[Filter, ...]:
                     return parse_condition(text, policy.table(asked.table), policy, grouped=grouped)
 
-                def number(text: str) -> AskedNumber:
-                    return parse_number(text, policy.table(asked.table), policy)
-
-                return with_dimensions(structured_question(asked, condition, number), policy)
+                return with_dimensions(structured_question(asked, condition), policy)
             case "sql":
                 return self._parsed_sql.question(question.sql, policy)
             case _:
@@ -182,15 +178,10 @@ def _whole(policy: Policy) -> Policy:
 
 
 def sql_of(question: question_pb2.Question) -> str:
-    """Return the SQL of a question: all of it, or its condition, its numbers and what it groups by."""
+    """Return the SQL of a question: all of it, or its condition and what it groups by."""
     structured = question.structured
-    return question.sql or "".join(
-        (
-            structured.condition,
-            *structured.aggregates,
-            *(each for each in structured.dimensions if "(" in each),
-        )
-    )
+    functions = (each for each in structured.dimensions if "(" in each)
+    return question.sql or "".join((structured.condition, *functions))
 
 
 def _form(question: question_pb2.Question) -> str | bytes:
@@ -201,8 +192,7 @@ def _form(question: question_pb2.Question) -> str | bytes:
 def _without_conditions(question: question_pb2.Question) -> bytes | None:
     """Return a small structured question without its conditions; None: it is none, or SQL has to be parsed."""
     is_small = question.WhichOneof("form") == "structured" and question.ByteSize() <= MAX_QUICK_BYTES
-    # The price of an error takes as long as several questions.
-    if not is_small or sql_of(question) or question.structured.max_error:
+    if not is_small or sql_of(question):
         return None
     asked = question_pb2.Question(audience=question.audience)
     asked.structured.CopyFrom(question.structured)

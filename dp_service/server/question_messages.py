@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import datetime
-import re
 from collections.abc import Callable
-from fractions import Fraction
 from typing import TypeAlias
 
 from google.protobuf import timestamp_pb2
@@ -17,14 +15,10 @@ from dp_service.queries.elements import date_of
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.times import BEYOND_ALL_TIMESTAMPS
 from dp_service.server.errors import RequestError
-from dp_service.server.listing_messages import having_of
-from dp_service.server.messages import MEASURES, RANK_FUNCTIONS
+from dp_service.server.messages import MEASURES
 
 ReadCondition: TypeAlias = Callable[[str, tuple[str, ...]], tuple[filters.Filter, ...]]
 """Reads a condition in SQL, given its text and the columns that the question groups by."""
-ReadNumber: TypeAlias = Callable[[str], asked_numbers.AskedNumber]
-"""Reads a number beside the count in SQL."""
-
 
 MAXIMUM_AUDIENCE_VALUES = 16
 MAXIMUM_AUDIENCE_CHARACTERS = 512
@@ -51,14 +45,13 @@ def audience_of(message: question_pb2.Question | dp_pb2.GetCatalogRequest) -> As
 
 
 def structured_question(
-    message: question_pb2.HistogramQuery, read_condition: ReadCondition, read_number: ReadNumber
+    message: question_pb2.HistogramQuery, read_condition: ReadCondition
 ) -> structured.HistogramQuery:
     """Return the structured question of a message.
 
     Args:
         message: The message.
         read_condition: Reads its condition in SQL.
-        read_number: Reads its numbers in SQL.
 
     Raises:
         QuestionError: A part of the message is missing or out of range; `field` names it.
@@ -72,13 +65,6 @@ def structured_question(
         filters=(*map(_filter, message.filters), *in_sql),
         time_range=_time_range(message.time_range) if message.HasField("time_range") else None,
         k=message.k if message.HasField("k") else None,
-        omit_counts=message.omit_counts,
-        aggregates=tuple(map(read_number, message.aggregates)),
-        ordered_by=message.ordered_by if message.HasField("ordered_by") else None,
-        quantiles=tuple(map(_quantile, message.quantiles)),
-        ranked=message.ranked,
-        having=tuple(map(having_of, message.having)),
-        max_error=message.max_error,
     )
 
 
@@ -93,23 +79,6 @@ def _counted(message: question_pb2.HistogramQuery) -> asked_numbers.Counted:
         expected = "expected MEASURE_DISTINCT_MEMBERS, MEASURE_EVENTS or MEASURE_DISTINCT_VALUES"
         raise QuestionError("measure", expected)
     return measures[message.measure]
-
-
-# As many digits as a quantile can need; a text of a million digits is no number to anybody.
-_NUMBER = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12}|/[1-9][0-9]{0,11})?")
-
-
-def _quantile(message: question_pb2.Quantile) -> asked_numbers.AskedQuantile:
-    functions = {number: function for function, number in RANK_FUNCTIONS.items()}
-    if message.function not in functions:
-        raise QuestionError(
-            "quantiles",
-            "expected RANK_FUNCTION_QUANTILE, RANK_FUNCTION_SMALLEST or RANK_FUNCTION_LARGEST, and a column",
-        )
-    if message.q and not _NUMBER.fullmatch(message.q):
-        raise QuestionError("quantiles", "expected a number between 0 and 1, such as 0.25 or 1/3")
-    q = Fraction(message.q) if message.q else None
-    return asked_numbers.AskedQuantile(functions[message.function], message.column, q)
 
 
 def _filter(message: question_pb2.Filter) -> filters.Filter:

@@ -74,6 +74,13 @@ def question(by: str = "article", **fields: Any) -> question_pb2.Question:
     return question_pb2.Question(structured=question_pb2.HistogramQuery(**(defaults | fields)))
 
 
+def order_of(by: str = "article", k: int | None = 2, *, table: str = "engagement") -> question_pb2.Question:
+    """Return a question for the order of elements without their counts."""
+    limit = "" if k is None else f" LIMIT {k}"
+    sql = f"SELECT {by} FROM {table} GROUP BY {by} ORDER BY COUNT(DISTINCT member_id) DESC{limit}"  # noqa: S608
+    return question_pb2.Question(sql=sql)
+
+
 async def translated(dp: Any, asked: question_pb2.Question) -> dp_pb2.TranslateQueryResponse:
     """Translate a question for data version v1."""
     request = dp_pb2.TranslateQueryRequest(question=asked, data_version="v1")

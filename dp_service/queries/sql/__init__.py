@@ -32,13 +32,12 @@ from math import inf, prod
 from typing import NoReturn, TypeVar
 
 from dp_service.parameters.release import HavingCondition
-from dp_service.queries.asked_numbers import AskedNumber, Counted, Measure
+from dp_service.queries.asked_numbers import Counted, Measure
 from dp_service.queries.canonical_conditions import flattened as all_of
 from dp_service.queries.dimensions import Dimension, columns_of, is_series
 from dp_service.queries.errors import QuestionError, RefusedByPolicyError
 from dp_service.queries.filters import Filter, column_filters
 from dp_service.queries.sql import tree
-from dp_service.queries.sql.arithmetic import number_selected
 from dp_service.queries.sql.clauses import place_of, placed_in
 from dp_service.queries.sql.conditions import filters_of
 from dp_service.queries.sql.having import having_of, measure_in, says_that_rows_are
@@ -94,26 +93,6 @@ def parse_condition(
         RefusedByPolicyError: The policy does not list a name.
     """
     return located(lambda: _condition(text, table, grouped), text, policy.names, field="condition")
-
-
-def parse_number(text: str, table: Table, policy: Policy) -> AskedNumber:
-    """Read a number beside the count in SQL, as it stands behind SELECT, of a structured question.
-
-    Args:
-        text: The number, perhaps with its alias.
-        table: The table that the question is about.
-        policy: Provides all names, which messages may repeat.
-
-    Raises:
-        QuestionError: A construct is not accepted; the message names it, and where it stands.
-        RefusedByPolicyError: The policy does not list a name.
-    """
-    return located(
-        lambda: number_selected(StatementReader(tokens_of(text)).whole_item(), Scope(table, table.name)),
-        text,
-        policy.names,
-        field="aggregates",
-    )
 
 
 def with_dimensions(query: HistogramQuery, policy: Policy) -> HistogramQuery:

@@ -1,6 +1,6 @@
 """The numbers that a statement selects: counts, sums and averages, percentiles.
 
-    COUNT(DISTINCT member), DISTINCTCOUNT(member) ..   members; also MEMBERS(), whatever their column is called
+    COUNT(DISTINCT member), DISTINCTCOUNT(member) ..   members
     COUNT(*), COUNT(1), COUNT(member), SUM(1)          rows: those without a member never count
     COUNT(column)                                      rows, of a column that the question groups by or restricts
     COUNT(DISTINCT column), DISTINCTCOUNT(column) ..   distinct values of a column of which the policy offers them
@@ -42,7 +42,6 @@ from dp_service.queries.sql.tokens import Token
 from dp_service.queries.sql.words import (
     AGGREGATES,
     COUNTS_OF_MEMBERS,
-    MEMBERS,
     PERCENTILE,
     QUANTILES,
 )
@@ -109,7 +108,7 @@ def is_count(node: tree.Expression) -> bool:
 
 
 def _counts(call: tree.Call) -> bool:
-    return call.name in ("COUNT", MEMBERS, *COUNTS_OF_MEMBERS) or is_sum_of_ones(call)
+    return call.name in ("COUNT", *COUNTS_OF_MEMBERS) or is_sum_of_ones(call)
 
 
 def is_sum_of_ones(call: tree.Call) -> bool:
@@ -177,8 +176,6 @@ def measure_of(call: tree.Call, scope: Scope) -> Counted:
     _check_within(call)
     if call.name == "SUM":
         return Measure.EVENTS
-    if call.name == MEMBERS and not call.arguments:
-        return Measure.DISTINCT_MEMBERS
     counted = call.arguments
     is_distinct = call.distinct or call.name in COUNTS_OF_MEMBERS
     if len(counted) == 1 and not (call.distinct and call.name in COUNTS_OF_MEMBERS):

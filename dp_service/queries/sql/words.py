@@ -45,8 +45,6 @@ NO_NAMES = re.compile(
 
 COUNTS_OF_MEMBERS = frozenset({"DISTINCTCOUNT", "APPROX_COUNT_DISTINCT", "DISTINCTCOUNTHLL"})
 """Functions that count distinct members or values, exactly or not: here they count exactly before noise is added."""
-MEMBERS = "MEMBERS"
-"""The function that counts members without naming their column."""
 TRUNCATIONS = frozenset({"DATE_TRUNC", "DATETRUNC"})
 """The names of the function that divides times into buckets."""
 PARTS = {
@@ -181,7 +179,6 @@ def is_function(word: str) -> bool:
     """Return whether a name in capitals is that of a function that can be asked for."""
     return (
         word in _READ
-        or word == MEMBERS
         or word in COUNTS_OF_MEMBERS
         or word in TRUNCATIONS
         or word in EXTRACTIONS

@@ -17,12 +17,12 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from pinot_connector import structured_question
+from pinot_connector import sql_question, structured_question
 from pinot_connector.results import Row
 from pinot_connector.shown_values import AggregateValue
 
 from .estimating import FALSE_ALARM, chance_of_guesses, epsilon_of_guesses
-from .world import WITH, WITHOUT, World, running_services
+from .world import WITH, WITHOUT, World, running_services, sums_of
 
 _PIECES = 4
 _DELTA = 1e-9
@@ -74,7 +74,9 @@ class OneRun:
 
     def about(self, table: str) -> object:
         """Return the question to ask of a table."""
-        return structured_question(table, self.by, k=None, sums=self.sums)
+        if self.sums:
+            return sql_question(sums_of(table, self.by, self.sums))
+        return structured_question(table, self.by, k=None)
 
 
 COUNTS = OneRun("KnownLap", LAPLACE, epsilon=2, delta=0.0)

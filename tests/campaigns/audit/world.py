@@ -18,7 +18,7 @@ from typing import Protocol
 
 import duckdb
 
-from pinot_connector import AsyncPrivateClient, Timeouts, structured_question
+from pinot_connector import AsyncPrivateClient, Timeouts, sql_question, structured_question
 from pinot_connector.embedded import KEY_FILE, EmbeddedServices
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.results import PrivateResult
@@ -122,15 +122,23 @@ class Question:
 
     def about(self, table: str) -> object:
         """Return the question to ask of one of the tables."""
-        return structured_question(
-            table + self.of_table,
-            self.by,
-            k=self.k,
-            counts=self.counts,
-            sums=self.sums,
-            bucket="day:day" if self.by_day else None,
-            time_range=_DAYS if self.by_day else None,
-        )
+        named = table + self.of_table
+        if self.by_day:
+            return structured_question(named, "DATE_TRUNC('day', day)", k=self.k, time_range=_DAYS)
+        if self.sums:
+            return sql_question(sums_of(named, str(self.by), self.sums))
+        if self.counts:
+            return structured_question(named, self.by, k=self.k)
+        order = "ORDER BY COUNT(DISTINCT member_id) DESC"
+        return sql_question(f"SELECT {self.by} FROM {named} GROUP BY {self.by} {order} LIMIT {self.k}")
+
+
+def sums_of(table: str, by: str, columns: tuple[str, ...]) -> str:
+    """Return the question for sums of members' totals beside their number, in SQL."""
+    outer = ", ".join(f"SUM({each})" for each in columns)
+    inner = ", ".join(f"SUM({each}) AS {each}" for each in columns)
+    totals = f"SELECT member_id, {by}, {inner} FROM {table} GROUP BY member_id, {by}"
+    return f"SELECT {by}, COUNT(*), {outer} FROM ({totals}) GROUP BY {by}"
 
 
 def shows(element: str, *, at_least: int | None = None) -> Event[PrivateResult]:

@@ -23,6 +23,7 @@ from tests.support.clients import Counted, client_of
 from tests.support.embedded import embedded
 from tests.support.release_stores import KEYS
 from tests.support.rings import needs
+from tests.support.sums_in_sql import summed
 from tests.support.world import World, copy, new_account
 
 SUMMED, COUNTED = 230_000, 100_000
@@ -115,7 +116,7 @@ async def test_what_no_message_holds_is_shown_again_and_never_drawn_again(
     account, file = new_account(), tmp_path / "releases.sqlite"
     store = SqliteReleaseStore(file, KEYS)
     async with asking(world, engine, store, account) as client:
-        first = await client.top_k("summed", "element", 3, sums=COLUMNS)
+        first = await client.sql(summed("summed", "element", sums=COLUMNS, k=3))
     found = await store.find(first.query_id, tuple(account.split("/")))
     assert found is not None
     content = found.kept.content
@@ -124,12 +125,12 @@ async def test_what_no_message_holds_is_shown_again_and_never_drawn_again(
     await store.close()
     store = SqliteReleaseStore(file, KEYS)
     async with asking(world, engine, store, account) as client:
-        more = await client.top_k("summed", "element", 7, sums=COLUMNS)
-        averages = await client.top_k("summed", "element", 3, averages=COLUMNS)
+        more = await client.sql(summed("summed", "element", sums=COLUMNS, k=7))
+        averages = await client.sql(summed("summed", "element", averages=COLUMNS, k=3))
         assert [each.charged.information for each in (more, averages)] == [0, 0]
     assert numbers(more)[:3] == numbers(first)
     async with asking(world, engine, store) as other:
-        same = await other.top_k("summed", "element", 3, sums=COLUMNS)
+        same = await other.sql(summed("summed", "element", sums=COLUMNS, k=3))
         assert (same.charged.information, numbers(same)) == (first.charged.information, numbers(first))
     assert {each.release_id for each in (first, more, averages, same)} == {first.release_id}
     assert engine.runs == 1

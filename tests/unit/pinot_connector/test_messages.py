@@ -39,7 +39,6 @@ def test_a_question_is_written_down_as_it_was_meant() -> None:
             "list": ["y", "z"],
         },
         time_range=(datetime.date(1970, 1, 2), datetime.datetime(1970, 1, 1, 3, tzinfo=UTC)),
-        counts=False,
     ).structured
     flag, number, text, day, values = question.filters
     assert getattr(flag, "in").values[0].WhichOneof("kind") == "bool"
@@ -48,7 +47,7 @@ def test_a_question_is_written_down_as_it_was_meant() -> None:
     assert (day.range.lower.value.date, day.range.HasField("upper")) == (1, False)
     assert [value.string for value in getattr(values, "in").values] == ["y", "z"]
     assert (question.time_range.from_day, question.time_range.to.seconds) == (1, 10800)
-    assert (question.k, question.omit_counts) == (7, True)
+    assert question.k == 7
 
 
 @pytest.mark.parametrize("value", [1.5, None, 2**63, datetime.time(1), b"x"])

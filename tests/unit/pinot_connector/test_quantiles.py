@@ -32,7 +32,6 @@ from pinot_connector.dbapi.types import Kind
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.errors import EngineRefused, InvalidQuestion, RefusedByPolicy
 from pinot_connector.parameters import IntervalKind, Mechanism
-from pinot_connector.questions import Measure
 from pinot_connector.results import PrivateResult
 from pinot_connector.shown_values import AggregateValue, DayValue
 from pinot_connector.value_parameters import GridScale
@@ -145,9 +144,11 @@ def cell_at(result: PrivateResult, column: str, row: int, place: int) -> int:
 
 
 def test_quantiles_of_every_element_are_those_of_the_reference(client: PrivateClient) -> None:
-    """Also of one that nobody is in; SQL and the structured form are the same question, which is paid for once."""
+    """Also of one that nobody is in; in another order they are the same question, which is paid for once."""
     result = client.sql(SQL)
-    again = client.histogram("t", "text", quantiles={"whole": [0.5, "0.995", "min"]})
+    again = client.sql(
+        "SELECT text, PERCENTILE(whole, 50), PERCENTILE(whole, 99.5), MIN(whole) FROM t GROUP BY text"
+    )
     assert (result.mechanism, result.interval_kind) == (Mechanism.QUANTILE_GUMB, IntervalKind.NONE)
     assert [row.element for row in result.rows] == [("a",), ("b",), ("z",)]
     # Two quantiles in 2 levels and one extreme, in each of two elements of a member.
@@ -162,7 +163,7 @@ def test_quantiles_of_every_element_are_those_of_the_reference(client: PrivateCl
         assert holds(expected[element], cell_at(result, "whole", place, 2), Fraction(199, 200))
     assert not expected["z"]
     assert all(row.noisy_count is None for row in result.rows)
-    other = client.histogram("t", "text", quantiles={"whole": [0.5]})
+    other = client.sql("SELECT text, MEDIAN(whole) FROM t GROUP BY text")
     assert (other.charged.information, other.release_id == result.release_id) == (2, False)
 
 
@@ -201,13 +202,13 @@ def test_rows_need_to_be_bounded_and_the_advice_is_answered(client: PrivateClien
 def test_quantiles_of_all_rows_need_no_bound_by_column(client: PrivateClient) -> None:
     """A member has one row here; three quartiles cost two units, whatever a member could count in by column."""
     for table in ("t", "unbounded"):
-        result = client.total(table, quantiles={"number": ["0.25", Fraction(1, 2), 0.75]})
+        result = client.sql(f"SELECT PERCENTILES(number, 25, 50, 75) FROM {table}")  # noqa: S608
         assert (result.cost.information, result.cost.calls) == (2, 0)
         (cells,) = counts("number", (), table=table).values()
         median = cell_at(result, "number", 0, 1)
         for place in range(3):
             assert holds(cells, cell_at(result, "number", 0, place), Fraction(place + 1, 4), cut=median)
-    few = client.total("t", quantiles={"number": ["0.25"]}, where={"text": ["a"]})
+    few = client.sql("SELECT PERCENTILE(number, 25) FROM t WHERE text = 'a'")
     assert len(few.rows) == 1
 
 
@@ -237,28 +238,22 @@ def test_quantiles_of_days_are_days(services: EmbeddedServices, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("question", "error", "message"),
+    ("number", "error", "message"),
     [
-        ({"quantiles": {"whole": [0]}}, InvalidQuestion, "strictly between 0 and 1"),
-        ({"quantiles": {"whole": ["1.0"]}}, InvalidQuestion, "strictly between 0 and 1"),
-        ({"quantiles": {"whole": ["0.5", "1/2"]}}, InvalidQuestion, "each quantile once"),
-        ({"quantiles": {"whole": ["0.99999"]}}, InvalidQuestion, "four digits"),
-        ({"quantiles": {"whole": ["1/101", "1/100"]}}, InvalidQuestion, "common denominator"),
-        ({"quantiles": {"whole": ["nan"]}}, InvalidQuestion, "such as 0.25 or 1/3"),
-        ({"quantiles": {"whole": [0.5], "number": [0.5]}}, InvalidQuestion, "of one column"),
-        ({"quantiles": {"whole": []}}, InvalidQuestion, "a sequence of quantiles"),
-        ({"quantiles": {"text": [0.5]}}, RefusedByPolicy, "lists no quantiles of a column"),
-        ({"quantiles": {"whole": [0.5]}, "sums": ["whole"]}, InvalidQuestion, "another release"),
-        ({"quantiles": {"whole": [0.5]}, "measure": Measure.EVENTS}, InvalidQuestion, "distinct members"),
-        ({"quantiles": {"whole": [0.5]}, "counts": False}, InvalidQuestion, "no counts are released"),
+        ("PERCENTILE(whole, 0)", InvalidQuestion, "between 0 and 100"),
+        ("PERCENTILE(whole, 100)", InvalidQuestion, "between 0 and 100"),
+        ("PERCENTILE(whole, 50), MEDIAN(whole)", InvalidQuestion, "each quantile once"),
+        ("PERCENTILE(whole, 99.999)", InvalidQuestion, "four digits"),
+        ("MEDIAN(whole), MEDIAN(number)", InvalidQuestion, "of one column"),
+        ("MEDIAN(text)", RefusedByPolicy, "lists no quantiles of a column"),
     ],
 )
 def test_what_is_not_offered_is_refused_by_name(
-    client: PrivateClient, question: dict[str, object], error: type[Exception], message: str
+    client: PrivateClient, number: str, error: type[Exception], message: str
 ) -> None:
-    """Quantiles that are none, the same twice, and other releases beside them; nothing is charged."""
+    """Quantiles that are none, the same twice, and of columns without a grid; nothing is charged."""
     with pytest.raises(error, match=message):
-        client.histogram("t", "text", **question)  # type: ignore[arg-type]
+        client.sql(f"SELECT text, {number} FROM t GROUP BY text")  # noqa: S608
     assert client.remaining()[-1].spent.information == 0
 
 
@@ -310,7 +305,7 @@ def test_sql_that_is_not_answered_is_refused_by_name(client: PrivateClient, sql:
 )
 def test_what_pinot_calls_a_percentile_is_one(client: PrivateClient, function: str) -> None:
     """Its sketches ask for the same number, which is as exact here whatever it is called."""
-    first = client.total("t", quantiles={"whole": [0.5]})
+    first = client.sql("SELECT PERCENTILE(whole, 50) FROM t")
     again = client.sql(HALF.replace("PERCENTILE(whole, 50)", function))
     assert (again.release_id, again.charged.information) == (first.release_id, 0)
     several = client.sql("SELECT PERCENTILES(whole, 25, 50, 75) FROM t")
@@ -327,7 +322,7 @@ def test_a_column_of_another_type_than_the_policy_says_is_refused(
     with own_client(services, {"t": path}) as client:
         for column in ("whole", "number"):
             with pytest.raises(EngineRefused, match=f"the column {column} of the table .+ holds"):
-                client.total("t", quantiles={column: [0.5]})
+                client.sql(f"SELECT MEDIAN({column}) FROM t")  # noqa: S608
         assert client.remaining()[-1].spent.information == 0
 
 

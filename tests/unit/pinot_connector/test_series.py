@@ -16,16 +16,14 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from gris_api.dp.v1 import dp_pb2, question_pb2
 from typer.testing import CliRunner
 
 from gris_cli.app import app
 from pinot_connector import PrivateClient
-from pinot_connector.dp_service_client import DpServiceClient
 from pinot_connector.embedded import EmbeddedServices
-from pinot_connector.errors import IntegrityError, InvalidQuestion, RefusedByPolicy
+from pinot_connector.errors import InvalidQuestion, RefusedByPolicy
 from pinot_connector.parameters import IntervalKind, Laplace, Mechanism, Shift
-from pinot_connector.questions import In, structured_question
+from pinot_connector.questions import In
 from pinot_connector.results import PrivateResult
 from pinot_connector.shown_values import AggregateValue
 from tests.support.clients import own_client
@@ -64,6 +62,7 @@ YEAR = "day >= '2010-12-01' AND day < '2011-12-01'"
 MONTHS = (
     "SELECT DATE_TRUNC('month', day) AS month, COUNT(DISTINCT member_id) AS people{} FROM {} WHERE " + YEAR
 )
+MONTH = "DATE_TRUNC('month', day)"
 BY_MONTH = " GROUP BY DATE_TRUNC('month', day)"
 TOTALS = (
     "SELECT month, COUNT(*) AS people, SUM(pieces), AVG(pieces) FROM (SELECT member_id, DATE_TRUNC('month', day) AS "
@@ -100,7 +99,7 @@ def shown(result: PrivateResult) -> list[tuple[object, float | None]]:
 
 
 def test_a_monthly_series_is_that_of_the_data(client: PrivateClient) -> None:
-    """In the order of time, with sums and averages, by SQL and by the structured form."""
+    """In the order of time, with sums and averages."""
     result = client.sql(TOTALS)
     expected = [
         (month, numbers) for month, numbers in monthly().items() if month < datetime.date(2011, 12, 1)
@@ -109,15 +108,6 @@ def test_a_monthly_series_is_that_of_the_data(client: PrivateClient) -> None:
     assert [month for month, _ in shown(result)] == [month for month, _ in expected]
     assert (result.mechanism, result.cost.calls) == (Mechanism.BOUND_MOMENTS, 0)
     assert [column.title for column in result.columns] == ["month"]
-    again = client.series(
-        "exact",
-        "month:day",
-        time_range=(datetime.date(2010, 12, 1), datetime.date(2011, 12, 1)),
-        sums=["quantity"],
-        averages=["quantity"],
-    )
-    assert (again.release_id, again.charged.information) == (result.release_id, 0)
-    assert again.rows == result.rows
     for row, (_, (members, pieces)) in zip(result.rows, expected, strict=True):
         total, average = row.values
         assert isinstance(total, AggregateValue)
@@ -132,8 +122,8 @@ def test_a_monthly_series_is_that_of_the_data(client: PrivateClient) -> None:
 
 def test_a_bucket_without_rows_is_shown_too(client: PrivateClient) -> None:
     """The months before the data begin count 0: which buckets there are says nothing of the data."""
-    result = client.series(
-        "exact", "month:day", time_range=(datetime.date(2010, 10, 1), datetime.date(2011, 1, 2))
+    result = client.histogram(
+        "exact", MONTH, time_range=(datetime.date(2010, 10, 1), datetime.date(2011, 1, 2))
     )
     expected = {
         datetime.date(2010, 10, 1): 0,
@@ -157,10 +147,9 @@ def test_the_order_of_a_series_and_its_length_are_free(client: PrivateClient) ->
     assert (largest.charged.information, largest.interval_kind) == (0, IntervalKind.GIVEN_SHOWN)
     by_count = sorted(shown(first), key=lambda row: (-(row[1] or 0), str(row[0])))
     assert shown(largest) == by_count[:3]
-    both = client.series(
+    both = client.histogram(
         "noisy",
-        "month:day",
-        by="country",
+        [MONTH, "country"],
         where={"country": In(["France", "Germany"])},
         time_range=(datetime.date(2011, 1, 1), datetime.date(2011, 3, 1)),
     )
@@ -212,17 +201,13 @@ def test_having_leaves_out_what_was_released(client: PrivateClient) -> None:
 
 
 def test_having_on_an_average_of_totals_leaves_out_what_was_released(client: PrivateClient) -> None:
-    """As a structured question writes it."""
-
-    def asked(*having: str) -> PrivateResult:
-        year = (datetime.date(2010, 12, 1), datetime.date(2011, 12, 1))
-        return client.series("exact", "month:day", time_range=year, averages=["quantity"], having=having)
-
-    whole, left = asked(), asked("count > 900", " avg:quantity < 160/2 ")
+    """As it leaves out counts and sums."""
+    whole = client.sql(TOTALS)
+    left = client.sql(f"{TOTALS} HAVING COUNT(*) > 900 AND AVG(pieces) < 80")
     assert (left.release_id, left.charged.information) == (whole.release_id, 0)
     expected = []
     for row in whole.rows:
-        (average,) = row.values
+        _, average = row.values
         assert isinstance(average, AggregateValue)
         assert row.noisy_count is not None
         if row.noisy_count > 900 and average.value < 80:
@@ -334,21 +319,20 @@ def test_the_command_line_asks_for_a_series_and_draws_it(services: EmbeddedServi
     ("bucket", "range_of", "error", "reason"),
     [
         (
-            "day:day",
+            "DATE_TRUNC('day', day)",
             (datetime.date(2011, 1, 1), datetime.date(2011, 2, 1)),
             RefusedByPolicy,
             "buckets of a day",
         ),
-        ("month:day", (datetime.date(2011, 1, 1), None), InvalidQuestion, "both ends"),
-        ("month", None, InvalidQuestion, "LENGTH:COLUMN"),
+        (MONTH, (datetime.date(2011, 1, 1), None), InvalidQuestion, "both ends"),
         (
-            "month:country",
+            "DATE_TRUNC('month', country)",
             (datetime.date(2011, 1, 1), datetime.date(2011, 2, 1)),
             InvalidQuestion,
             "time column day",
         ),
         (
-            "year:day",
+            "DATE_TRUNC('week', day)",
             (datetime.date(2, 1, 1), datetime.date(9999, 1, 1)),
             InvalidQuestion,
             "both ends|10000|years",
@@ -363,28 +347,5 @@ def test_what_is_no_series_is_refused_before_it_costs(
     reason: str,
 ) -> None:
     """By the name of what is wrong."""
-    if bucket == "year:day":
-        bucket = "week:day"
     with pytest.raises(error, match=reason):
-        client.series("exact", bucket, time_range=range_of)
-
-
-def test_a_service_that_leaves_conditions_out_is_noticed(
-    client: PrivateClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It would answer another question."""
-    real = DpServiceClient.translate
-
-    async def forgetful(
-        self: DpServiceClient, question: question_pb2.Question, version: str, dialect: str
-    ) -> dp_pb2.TranslateQueryResponse:
-        older = question_pb2.Question()
-        older.CopyFrom(question)
-        older.structured.ClearField("having")
-        return await real(self, older, version, dialect)
-
-    monkeypatch.setattr(DpServiceClient, "translate", forgetful)
-    question = structured_question("noisy", "country", k=None)
-    question.structured.having.add(comparison=question_pb2.COMPARISON_GREATER, bound="1")
-    with pytest.raises(IntegrityError, match="conditions"):
-        client.ask(question)
+        client.histogram("exact", bucket, time_range=range_of)

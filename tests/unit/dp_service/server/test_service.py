@@ -16,6 +16,7 @@ from tests.support.dp_questions import (
     Clock,
     answer_of,
     header,
+    order_of,
     parts,
     question,
     released,
@@ -54,7 +55,8 @@ async def test_translation_picks_mechanism_rows_and_price(
 @pytest.mark.parametrize("omit_counts", [False, True])
 async def test_what_one_element_more_costs_is_told(dp: Any, by: str, omit_counts: bool) -> None:
     """The worst cases of k and of k + 1 differ by it; by nothing where every k has one price."""
-    one, two = [await translated(dp, question(by, k=k, omit_counts=omit_counts)) for k in (1, 2)]
+    ask = order_of if omit_counts else question
+    one, two = [await translated(dp, ask(by, k=k)) for k in (1, 2)]
     more = two.worst_case_cost.information - one.worst_case_cost.information
     assert [more, more] == [one.information_per_element, two.information_per_element]
 
@@ -170,8 +172,8 @@ async def test_a_policy_with_gaussian_counts_says_so_everywhere(
 
 async def test_omitted_counts_are_not_sent_and_halve_the_price(dp: Any) -> None:
     """Without counts there are neither counts nor intervals, and k + 1 units are the worst case."""
-    plan = await translated(dp, question(omit_counts=True))
-    release = (await released(dp, question(omit_counts=True), "article")).release
+    plan = await translated(dp, order_of())
+    release = (await released(dp, order_of(), "article")).release
     assert plan.worst_case_cost.information == 3
     assert [] == list(release.elements.noisy_counts) == list(release.elements.noise_lower)
     assert release.shown.interval_kind == dp_pb2.INTERVAL_KIND_NONE

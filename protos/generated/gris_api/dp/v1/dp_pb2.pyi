@@ -113,6 +113,13 @@ class MemberValue(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     MEMBER_VALUE_MEAN: _ClassVar[MemberValue]
     MEMBER_VALUE_LARGEST: _ClassVar[MemberValue]
     MEMBER_VALUE_ROWS: _ClassVar[MemberValue]
+
+class RankFunction(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    RANK_FUNCTION_UNSPECIFIED: _ClassVar[RankFunction]
+    RANK_FUNCTION_QUANTILE: _ClassVar[RankFunction]
+    RANK_FUNCTION_SMALLEST: _ClassVar[RankFunction]
+    RANK_FUNCTION_LARGEST: _ClassVar[RankFunction]
 MECHANISM_UNSPECIFIED: Mechanism
 MECHANISM_KNOWN_LAP: Mechanism
 MECHANISM_KNOWN_GUMB: Mechanism
@@ -174,6 +181,10 @@ MEMBER_VALUE_TOTAL: MemberValue
 MEMBER_VALUE_MEAN: MemberValue
 MEMBER_VALUE_LARGEST: MemberValue
 MEMBER_VALUE_ROWS: MemberValue
+RANK_FUNCTION_UNSPECIFIED: RankFunction
+RANK_FUNCTION_QUANTILE: RankFunction
+RANK_FUNCTION_SMALLEST: RankFunction
+RANK_FUNCTION_LARGEST: RankFunction
 
 class Contributions(_message.Message):
     __slots__ = ("bounded_by", "typical", "periods", "grid")
@@ -1122,12 +1133,12 @@ class ShownQuantile(_message.Message):
     ALIAS_FIELD_NUMBER: _ClassVar[int]
     RANK_ERROR_FIELD_NUMBER: _ClassVar[int]
     CUTS_FIELD_NUMBER: _ClassVar[int]
-    function: _question_pb2.RankFunction
+    function: RankFunction
     q: str
     alias: str
     rank_error: str
     cuts: _containers.RepeatedCompositeFieldContainer[RankCut]
-    def __init__(self, function: _Optional[_Union[_question_pb2.RankFunction, str]] = ..., q: _Optional[str] = ..., alias: _Optional[str] = ..., rank_error: _Optional[str] = ..., cuts: _Optional[_Iterable[_Union[RankCut, _Mapping]]] = ...) -> None: ...
+    def __init__(self, function: _Optional[_Union[RankFunction, str]] = ..., q: _Optional[str] = ..., alias: _Optional[str] = ..., rank_error: _Optional[str] = ..., cuts: _Optional[_Iterable[_Union[RankCut, _Mapping]]] = ...) -> None: ...
 
 class RankCut(_message.Message):
     __slots__ = ("position", "part")

@@ -25,41 +25,33 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19gris/dp/v1/question.proto\x12\ngris.dp.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"{\n\x08Question\x12\x30\n\nstructured\x18\x01 \x01(\x0b\x32\x1a.gris.dp.v1.HistogramQueryH\x00\x12\r\n\x03sql\x18\x02 \x01(\tH\x00\x12&\n\x08\x61udience\x18\x04 \x01(\x0b\x32\x14.gris.dp.v1.AudienceB\x06\n\x04\x66orm\"C\n\x08\x41udience\x12\x0c\n\x04name\x18\x01 \x01(\t\x12)\n\x06values\x18\x02 \x03(\x0b\x32\x19.gris.dp.v1.AudienceValue\",\n\rAudienceValue\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\"r\n\x0fHavingCondition\x12\x16\n\taggregate\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12*\n\ncomparison\x18\x02 \x01(\x0e\x32\x16.gris.dp.v1.Comparison\x12\r\n\x05\x62ound\x18\x03 \x01(\tB\x0c\n\n_aggregate\"\xb3\x03\n\x0eHistogramQuery\x12\r\n\x05table\x18\x01 \x01(\t\x12\x12\n\ndimensions\x18\x02 \x03(\t\x12$\n\x07measure\x18\x03 \x01(\x0e\x32\x13.gris.dp.v1.Measure\x12\x14\n\x0b\x64istinct_of\x18\x82\x01 \x01(\t\x12#\n\x07\x66ilters\x18\x04 \x03(\x0b\x32\x12.gris.dp.v1.Filter\x12\x11\n\tcondition\x18H \x01(\t\x12)\n\ntime_range\x18\x05 \x01(\x0b\x32\x15.gris.dp.v1.TimeRange\x12\x0e\n\x01k\x18\x06 \x01(\x03H\x00\x88\x01\x01\x12\x13\n\x0bomit_counts\x18\x07 \x01(\x08\x12\x12\n\naggregates\x18< \x03(\t\x12\x17\n\nordered_by\x18= \x01(\x05H\x01\x88\x01\x01\x12\'\n\tquantiles\x18P \x03(\x0b\x32\x14.gris.dp.v1.Quantile\x12\x0e\n\x06ranked\x18\x46 \x01(\x08\x12+\n\x06having\x18G \x03(\x0b\x32\x1b.gris.dp.v1.HavingCondition\x12\x12\n\tmax_error\x18\x83\x01 \x01(\tB\x04\n\x02_kB\r\n\x0b_ordered_by\"\x9a\x01\n\x06\x46ilter\x12\x0e\n\x06\x63olumn\x18\x01 \x01(\t\x12\"\n\x02in\x18\x02 \x01(\x0b\x32\x14.gris.dp.v1.ValueSetH\x00\x12&\n\x06not_in\x18\x03 \x01(\x0b\x32\x14.gris.dp.v1.ValueSetH\x00\x12\'\n\x05range\x18\x04 \x01(\x0b\x32\x16.gris.dp.v1.ValueRangeH\x00\x42\x0b\n\tpredicate\"-\n\x08ValueSet\x12!\n\x06values\x18\x01 \x03(\x0b\x32\x11.gris.dp.v1.Value\"P\n\nValueRange\x12 \n\x05lower\x18\x01 \x01(\x0b\x32\x11.gris.dp.v1.Bound\x12 \n\x05upper\x18\x02 \x01(\x0b\x32\x11.gris.dp.v1.Bound\"<\n\x05\x42ound\x12 \n\x05value\x18\x01 \x01(\x0b\x32\x11.gris.dp.v1.Value\x12\x11\n\texclusive\x18\x02 \x01(\x08\"\x83\x01\n\x05Value\x12\x10\n\x06string\x18\x01 \x01(\tH\x00\x12\x0f\n\x05int64\x18\x02 \x01(\x03H\x00\x12\x0e\n\x04\x62ool\x18\x03 \x01(\x08H\x00\x12\x0e\n\x04\x64\x61te\x18\x04 \x01(\x11H\x00\x12/\n\ttimestamp\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x42\x06\n\x04kind\"\x97\x01\n\tTimeRange\x12*\n\x04\x66rom\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x12\x12\n\x08\x66rom_day\x18\x03 \x01(\x11H\x00\x12(\n\x02to\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x01\x12\x10\n\x06to_day\x18\x04 \x01(\x11H\x01\x42\x07\n\x05startB\x05\n\x03\x65nd\"Q\n\x08Quantile\x12*\n\x08\x66unction\x18\x01 \x01(\x0e\x32\x18.gris.dp.v1.RankFunction\x12\x0e\n\x06\x63olumn\x18\x02 \x01(\t\x12\t\n\x01q\x18\x03 \x01(\t*q\n\x07Measure\x12\x17\n\x13MEASURE_UNSPECIFIED\x10\x00\x12\x1c\n\x18MEASURE_DISTINCT_MEMBERS\x10\x01\x12\x12\n\x0eMEASURE_EVENTS\x10\x02\x12\x1b\n\x17MEASURE_DISTINCT_VALUES\x10\x03*\xb6\x01\n\nComparison\x12\x1a\n\x16\x43OMPARISON_UNSPECIFIED\x10\x00\x12\x14\n\x10\x43OMPARISON_EQUAL\x10\x01\x12\x18\n\x14\x43OMPARISON_NOT_EQUAL\x10\x02\x12\x13\n\x0f\x43OMPARISON_LESS\x10\x03\x12\x16\n\x12\x43OMPARISON_AT_MOST\x10\x04\x12\x16\n\x12\x43OMPARISON_GREATER\x10\x05\x12\x17\n\x13\x43OMPARISON_AT_LEAST\x10\x06*\x80\x01\n\x0cRankFunction\x12\x1d\n\x19RANK_FUNCTION_UNSPECIFIED\x10\x00\x12\x1a\n\x16RANK_FUNCTION_QUANTILE\x10\x01\x12\x1a\n\x16RANK_FUNCTION_SMALLEST\x10\x02\x12\x19\n\x15RANK_FUNCTION_LARGEST\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19gris/dp/v1/question.proto\x12\ngris.dp.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"{\n\x08Question\x12\x30\n\nstructured\x18\x01 \x01(\x0b\x32\x1a.gris.dp.v1.HistogramQueryH\x00\x12\r\n\x03sql\x18\x02 \x01(\tH\x00\x12&\n\x08\x61udience\x18\x04 \x01(\x0b\x32\x14.gris.dp.v1.AudienceB\x06\n\x04\x66orm\"C\n\x08\x41udience\x12\x0c\n\x04name\x18\x01 \x01(\t\x12)\n\x06values\x18\x02 \x03(\x0b\x32\x19.gris.dp.v1.AudienceValue\",\n\rAudienceValue\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\"\xe8\x01\n\x0eHistogramQuery\x12\r\n\x05table\x18\x01 \x01(\t\x12\x12\n\ndimensions\x18\x02 \x03(\t\x12$\n\x07measure\x18\x03 \x01(\x0e\x32\x13.gris.dp.v1.Measure\x12\x14\n\x0b\x64istinct_of\x18\x82\x01 \x01(\t\x12#\n\x07\x66ilters\x18\x04 \x03(\x0b\x32\x12.gris.dp.v1.Filter\x12\x11\n\tcondition\x18H \x01(\t\x12)\n\ntime_range\x18\x05 \x01(\x0b\x32\x15.gris.dp.v1.TimeRange\x12\x0e\n\x01k\x18\x06 \x01(\x03H\x00\x88\x01\x01\x42\x04\n\x02_k\"\x9a\x01\n\x06\x46ilter\x12\x0e\n\x06\x63olumn\x18\x01 \x01(\t\x12\"\n\x02in\x18\x02 \x01(\x0b\x32\x14.gris.dp.v1.ValueSetH\x00\x12&\n\x06not_in\x18\x03 \x01(\x0b\x32\x14.gris.dp.v1.ValueSetH\x00\x12\'\n\x05range\x18\x04 \x01(\x0b\x32\x16.gris.dp.v1.ValueRangeH\x00\x42\x0b\n\tpredicate\"-\n\x08ValueSet\x12!\n\x06values\x18\x01 \x03(\x0b\x32\x11.gris.dp.v1.Value\"P\n\nValueRange\x12 \n\x05lower\x18\x01 \x01(\x0b\x32\x11.gris.dp.v1.Bound\x12 \n\x05upper\x18\x02 \x01(\x0b\x32\x11.gris.dp.v1.Bound\"<\n\x05\x42ound\x12 \n\x05value\x18\x01 \x01(\x0b\x32\x11.gris.dp.v1.Value\x12\x11\n\texclusive\x18\x02 \x01(\x08\"\x83\x01\n\x05Value\x12\x10\n\x06string\x18\x01 \x01(\tH\x00\x12\x0f\n\x05int64\x18\x02 \x01(\x03H\x00\x12\x0e\n\x04\x62ool\x18\x03 \x01(\x08H\x00\x12\x0e\n\x04\x64\x61te\x18\x04 \x01(\x11H\x00\x12/\n\ttimestamp\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x42\x06\n\x04kind\"\x97\x01\n\tTimeRange\x12*\n\x04\x66rom\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x12\x12\n\x08\x66rom_day\x18\x03 \x01(\x11H\x00\x12(\n\x02to\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x01\x12\x10\n\x06to_day\x18\x04 \x01(\x11H\x01\x42\x07\n\x05startB\x05\n\x03\x65nd*q\n\x07Measure\x12\x17\n\x13MEASURE_UNSPECIFIED\x10\x00\x12\x1c\n\x18MEASURE_DISTINCT_MEMBERS\x10\x01\x12\x12\n\x0eMEASURE_EVENTS\x10\x02\x12\x1b\n\x17MEASURE_DISTINCT_VALUES\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'gris_api.dp.v1.question_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_MEASURE']._serialized_start=1587
-  _globals['_MEASURE']._serialized_end=1700
-  _globals['_COMPARISON']._serialized_start=1703
-  _globals['_COMPARISON']._serialized_end=1885
-  _globals['_RANKFUNCTION']._serialized_start=1888
-  _globals['_RANKFUNCTION']._serialized_end=2016
+  _globals['_MEASURE']._serialized_start=1185
+  _globals['_MEASURE']._serialized_end=1298
   _globals['_QUESTION']._serialized_start=74
   _globals['_QUESTION']._serialized_end=197
   _globals['_AUDIENCE']._serialized_start=199
   _globals['_AUDIENCE']._serialized_end=266
   _globals['_AUDIENCEVALUE']._serialized_start=268
   _globals['_AUDIENCEVALUE']._serialized_end=312
-  _globals['_HAVINGCONDITION']._serialized_start=314
-  _globals['_HAVINGCONDITION']._serialized_end=428
-  _globals['_HISTOGRAMQUERY']._serialized_start=431
-  _globals['_HISTOGRAMQUERY']._serialized_end=866
-  _globals['_FILTER']._serialized_start=869
-  _globals['_FILTER']._serialized_end=1023
-  _globals['_VALUESET']._serialized_start=1025
-  _globals['_VALUESET']._serialized_end=1070
-  _globals['_VALUERANGE']._serialized_start=1072
-  _globals['_VALUERANGE']._serialized_end=1152
-  _globals['_BOUND']._serialized_start=1154
-  _globals['_BOUND']._serialized_end=1214
-  _globals['_VALUE']._serialized_start=1217
-  _globals['_VALUE']._serialized_end=1348
-  _globals['_TIMERANGE']._serialized_start=1351
-  _globals['_TIMERANGE']._serialized_end=1502
-  _globals['_QUANTILE']._serialized_start=1504
-  _globals['_QUANTILE']._serialized_end=1585
+  _globals['_HISTOGRAMQUERY']._serialized_start=315
+  _globals['_HISTOGRAMQUERY']._serialized_end=547
+  _globals['_FILTER']._serialized_start=550
+  _globals['_FILTER']._serialized_end=704
+  _globals['_VALUESET']._serialized_start=706
+  _globals['_VALUESET']._serialized_end=751
+  _globals['_VALUERANGE']._serialized_start=753
+  _globals['_VALUERANGE']._serialized_end=833
+  _globals['_BOUND']._serialized_start=835
+  _globals['_BOUND']._serialized_end=895
+  _globals['_VALUE']._serialized_start=898
+  _globals['_VALUE']._serialized_end=1029
+  _globals['_TIMERANGE']._serialized_start=1032
+  _globals['_TIMERANGE']._serialized_end=1183
 # @@protoc_insertion_point(module_scope)

@@ -14,38 +14,10 @@ class Measure(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     MEASURE_DISTINCT_MEMBERS: _ClassVar[Measure]
     MEASURE_EVENTS: _ClassVar[Measure]
     MEASURE_DISTINCT_VALUES: _ClassVar[Measure]
-
-class Comparison(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
-    __slots__ = ()
-    COMPARISON_UNSPECIFIED: _ClassVar[Comparison]
-    COMPARISON_EQUAL: _ClassVar[Comparison]
-    COMPARISON_NOT_EQUAL: _ClassVar[Comparison]
-    COMPARISON_LESS: _ClassVar[Comparison]
-    COMPARISON_AT_MOST: _ClassVar[Comparison]
-    COMPARISON_GREATER: _ClassVar[Comparison]
-    COMPARISON_AT_LEAST: _ClassVar[Comparison]
-
-class RankFunction(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
-    __slots__ = ()
-    RANK_FUNCTION_UNSPECIFIED: _ClassVar[RankFunction]
-    RANK_FUNCTION_QUANTILE: _ClassVar[RankFunction]
-    RANK_FUNCTION_SMALLEST: _ClassVar[RankFunction]
-    RANK_FUNCTION_LARGEST: _ClassVar[RankFunction]
 MEASURE_UNSPECIFIED: Measure
 MEASURE_DISTINCT_MEMBERS: Measure
 MEASURE_EVENTS: Measure
 MEASURE_DISTINCT_VALUES: Measure
-COMPARISON_UNSPECIFIED: Comparison
-COMPARISON_EQUAL: Comparison
-COMPARISON_NOT_EQUAL: Comparison
-COMPARISON_LESS: Comparison
-COMPARISON_AT_MOST: Comparison
-COMPARISON_GREATER: Comparison
-COMPARISON_AT_LEAST: Comparison
-RANK_FUNCTION_UNSPECIFIED: RankFunction
-RANK_FUNCTION_QUANTILE: RankFunction
-RANK_FUNCTION_SMALLEST: RankFunction
-RANK_FUNCTION_LARGEST: RankFunction
 
 class Question(_message.Message):
     __slots__ = ("structured", "sql", "audience")
@@ -73,18 +45,8 @@ class AudienceValue(_message.Message):
     value: str
     def __init__(self, name: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
 
-class HavingCondition(_message.Message):
-    __slots__ = ("aggregate", "comparison", "bound")
-    AGGREGATE_FIELD_NUMBER: _ClassVar[int]
-    COMPARISON_FIELD_NUMBER: _ClassVar[int]
-    BOUND_FIELD_NUMBER: _ClassVar[int]
-    aggregate: int
-    comparison: Comparison
-    bound: str
-    def __init__(self, aggregate: _Optional[int] = ..., comparison: _Optional[_Union[Comparison, str]] = ..., bound: _Optional[str] = ...) -> None: ...
-
 class HistogramQuery(_message.Message):
-    __slots__ = ("table", "dimensions", "measure", "distinct_of", "filters", "condition", "time_range", "k", "omit_counts", "aggregates", "ordered_by", "quantiles", "ranked", "having", "max_error")
+    __slots__ = ("table", "dimensions", "measure", "distinct_of", "filters", "condition", "time_range", "k")
     TABLE_FIELD_NUMBER: _ClassVar[int]
     DIMENSIONS_FIELD_NUMBER: _ClassVar[int]
     MEASURE_FIELD_NUMBER: _ClassVar[int]
@@ -93,13 +55,6 @@ class HistogramQuery(_message.Message):
     CONDITION_FIELD_NUMBER: _ClassVar[int]
     TIME_RANGE_FIELD_NUMBER: _ClassVar[int]
     K_FIELD_NUMBER: _ClassVar[int]
-    OMIT_COUNTS_FIELD_NUMBER: _ClassVar[int]
-    AGGREGATES_FIELD_NUMBER: _ClassVar[int]
-    ORDERED_BY_FIELD_NUMBER: _ClassVar[int]
-    QUANTILES_FIELD_NUMBER: _ClassVar[int]
-    RANKED_FIELD_NUMBER: _ClassVar[int]
-    HAVING_FIELD_NUMBER: _ClassVar[int]
-    MAX_ERROR_FIELD_NUMBER: _ClassVar[int]
     table: str
     dimensions: _containers.RepeatedScalarFieldContainer[str]
     measure: Measure
@@ -108,14 +63,7 @@ class HistogramQuery(_message.Message):
     condition: str
     time_range: TimeRange
     k: int
-    omit_counts: bool
-    aggregates: _containers.RepeatedScalarFieldContainer[str]
-    ordered_by: int
-    quantiles: _containers.RepeatedCompositeFieldContainer[Quantile]
-    ranked: bool
-    having: _containers.RepeatedCompositeFieldContainer[HavingCondition]
-    max_error: str
-    def __init__(self, table: _Optional[str] = ..., dimensions: _Optional[_Iterable[str]] = ..., measure: _Optional[_Union[Measure, str]] = ..., distinct_of: _Optional[str] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., condition: _Optional[str] = ..., time_range: _Optional[_Union[TimeRange, _Mapping]] = ..., k: _Optional[int] = ..., omit_counts: bool = ..., aggregates: _Optional[_Iterable[str]] = ..., ordered_by: _Optional[int] = ..., quantiles: _Optional[_Iterable[_Union[Quantile, _Mapping]]] = ..., ranked: bool = ..., having: _Optional[_Iterable[_Union[HavingCondition, _Mapping]]] = ..., max_error: _Optional[str] = ...) -> None: ...
+    def __init__(self, table: _Optional[str] = ..., dimensions: _Optional[_Iterable[str]] = ..., measure: _Optional[_Union[Measure, str]] = ..., distinct_of: _Optional[str] = ..., filters: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., condition: _Optional[str] = ..., time_range: _Optional[_Union[TimeRange, _Mapping]] = ..., k: _Optional[int] = ...) -> None: ...
 
 class Filter(_message.Message):
     __slots__ = ("column", "not_in", "range")
@@ -174,13 +122,3 @@ class TimeRange(_message.Message):
     to: _timestamp_pb2.Timestamp
     to_day: int
     def __init__(self, from_day: _Optional[int] = ..., to: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., to_day: _Optional[int] = ..., **kwargs) -> None: ...
-
-class Quantile(_message.Message):
-    __slots__ = ("function", "column", "q")
-    FUNCTION_FIELD_NUMBER: _ClassVar[int]
-    COLUMN_FIELD_NUMBER: _ClassVar[int]
-    Q_FIELD_NUMBER: _ClassVar[int]
-    function: RankFunction
-    column: str
-    q: str
-    def __init__(self, function: _Optional[_Union[RankFunction, str]] = ..., column: _Optional[str] = ..., q: _Optional[str] = ...) -> None: ...
