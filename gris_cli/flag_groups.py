@@ -21,27 +21,25 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True)
 class _Option:
-    """What typer has to know of a flag, and the field of a question that it stands for; empty: that of its name."""
+    """What typer has to know of a flag."""
 
     names: tuple[str, ...]
     more: dict[str, Any]
-    asks: str = ""
 
 
-def flag(default: _Value, text: str, *names: str, asks: str = "", **more: Any) -> _Value:
+def flag(default: _Value, text: str, *names: str, **more: Any) -> _Value:
     """Return the field of a flag, whose option has the field's name unless `names` has others.
 
     Args:
         default: Its value where it is not given.
         text: What its help says.
         names: Its options.
-        asks: The field of a question that it stands for, where that has another name.
         more: Further arguments of `typer.Option`.
     """
     if variable := more.get("envvar"):
         # In the sentence: typer would give the variable a line of its own.
         text, more = f"{text.removesuffix('.')} (${variable}).", {**more, "show_envvar": False}
-    metadata = {_Option: _Option(names, {"help": text, **more}, asks)}
+    metadata = {_Option: _Option(names, {"help": text, **more})}
     if isinstance(default, list):
         return field(default_factory=lambda: list(default), metadata=metadata)  # type: ignore[return-value]
     return field(default=default, metadata=metadata)
@@ -50,23 +48,6 @@ def flag(default: _Value, text: str, *names: str, asks: str = "", **more: Any) -
 def required(text: str, *names: str, **more: Any) -> Any:
     """Return the field of a flag that has to be given."""
     return field(metadata={_Option: _Option(names, {"help": text, **more})})
-
-
-@dataclass(frozen=True)
-class DeclaredFlag:
-    """A flag of a group: its field, its option, its default, and the field of a question that it stands for."""
-
-    name: str
-    option: str
-    default: Any
-    asks: str
-
-
-def flags_of(kind: Any) -> Iterator[DeclaredFlag]:
-    """Yield the flags of a group that its fields declare, in their order."""
-    for each in fields(kind):
-        asks = each.metadata[_Option].asks or each.name
-        yield DeclaredFlag(each.name, _names(each.name, each)[0], _default(each), asks)
 
 
 @runtime_checkable

@@ -65,23 +65,20 @@ class QuestionFlags:
     by: list[str] = flag(
         [],
         "Group by it; repeatable.",
-        asks="dimensions",
     )
     count: str = flag(
         "",
         "distinct_members, events or distinct:COLUMN.",
         metavar="WHAT",
-        asks="measure",
     )
     where: list[str] = flag(
         [],
         "A condition; repeatable. VALUE is JSON.",
         metavar="COLUMN=VALUE",
-        asks="filters",
     )
     k: int | None = flag(None, "How many elements; by default all.")
-    since: str = flag("", "The first day or time of the period.", "--from", metavar="DAY", asks="time_range")
-    until: str = flag("", "The first day or time after the period.", "--to", metavar="DAY", asks="time_range")
+    since: str = flag("", "The first day or time of the period.", "--from", metavar="DAY")
+    until: str = flag("", "The first day or time after the period.", "--to", metavar="DAY")
     sql: str = flag("", "The question as SQL instead.", metavar="TEXT")
     max_cost: int | None = flag(
         None,

@@ -13,8 +13,7 @@ import typer
 from gris_api.dp.v1 import question_pb2
 
 from gris_cli.examples import locations_of
-from gris_cli.flag_groups import flags_of
-from gris_cli.flags import AskFlags, QuestionFlags
+from gris_cli.flags import QuestionFlags
 from gris_cli.inputs import shown
 from pinot_connector.errors import InvalidQuestion
 from pinot_connector.liveness import is_liveness_check
@@ -27,7 +26,9 @@ from pinot_connector.questions import (
     structured_question,
 )
 
-_BESIDE_SQL = ("max_cost", "confidence")
+# The flags that state the fields of a question, and what goes with it.
+_FLAGS = {"table": "--table", "dimensions": "--by", "measure": "--count", "filters": "--where", "k": "--k"}
+_BESIDE_SQL = {"max_cost": "--max-cost", "confidence": "--confidence"}
 _OPENS_JSON = ("[", "{", '"')
 _DAYS = re.compile(r"\[\s*\d{4}-\d\d-\d\d(\s*,\s*\d{4}-\d\d-\d\d)*\s*\]", re.ASCII)
 _IN_QUOTES_OF_SQL = re.compile(r"\s*'.*'\s*", re.DOTALL)
@@ -126,26 +127,28 @@ _WRITTEN = (
 
 def _flag_of(field_name: str, flags: QuestionFlags) -> str:
     """Return the flags that were typed for a field of a structured question; empty if there is none."""
-    times = [name for name, value in (("--from", flags.since), ("--to", flags.until)) if value]
+    times = ", ".join(name for name, value in (("--from", flags.since), ("--to", flags.until)) if value)
+    if field_name == "time_range":
+        return times or "--from, --to"
     # A time range is a condition like any other.
-    if times and (field_name == "time_range" or (field_name == "filters" and not flags.where)):
-        return ", ".join(times)
     if field_name == "filters" and not flags.where:
-        return ""
-    return ", ".join(each.option for each in flags_of(AskFlags) if each.asks == field_name)
+        return times
+    return (_FLAGS | _BESIDE_SQL).get(field_name, "")
 
 
 def _refuse_beside_sql(flags: QuestionFlags) -> None:
-    others = [
-        each.option
-        for each in flags_of(QuestionFlags)
-        if each.asks.partition(".")[0] in _FIELDS and getattr(flags, each.name) != each.default
-    ]
+    stated = {
+        "--table": flags.table,
+        "--by": flags.by,
+        "--count": flags.count,
+        "--where": flags.where,
+        "--k": flags.k,
+        "--from": flags.since,
+        "--to": flags.until,
+    }
+    others = [name for name, value in stated.items() if value not in ("", [], None)]
     if others:
         raise typer.BadParameter(f"--sql is the whole question; {', '.join(others)} cannot be given with it")
-
-
-_FIELDS = question_pb2.HistogramQuery.DESCRIPTOR.fields_by_name
 
 
 def _conditions(texts: list[str]) -> dict[str, Condition]:
