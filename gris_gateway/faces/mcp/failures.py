@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field, ValidationError
 from gris_gateway.faces.mcp.arguments import Arguments
 from gris_gateway.faces.mcp.naming import no_such
 from gris_gateway.faces.mcp.results import Instant, Whole, only_seen, view_of
+from gris_serving.schema_words import expected
 from pinot_connector.errors import (
     BudgetExhausted,
     BudgetHeld,
@@ -108,28 +109,6 @@ _OF_KINDS: tuple[tuple[type[GrisError], str], ...] = (
 
 # Arguments beside the SQL.
 _BESIDES = ("table", "most", "confidence", _MAX_COST)
-_LIMITS = {
-    "missing": "expected this field",
-    "greater_than": "expected a number above {gt}",
-    "greater_than_equal": "expected a number of at least {ge}",
-    "less_than_equal": "expected a number of at most {le}",
-    "less_than": "expected a number below {lt}",
-    "string_too_long": "expected at most {max_length} characters",
-}
-_TYPES = {
-    "string": "expected a text",
-    "int": "expected a whole number",
-    "float": "expected a number",
-}
-_KINDS = {
-    "NoneType": "null",
-    "bool": "true or false",
-    "int": "a whole number",
-    "float": "a number",
-    "str": "a text",
-    "list": "a list",
-    "dict": "an object",
-}
 
 
 def failure_of(error: Exception, takes: type[Arguments] = Arguments) -> Failure:
@@ -212,9 +191,7 @@ def _of_arguments(error: ValidationError, takes: type[Arguments]) -> Failure:
 
 
 def _problem(first: dict[str, Any]) -> str:
-    """Return what was expected, and the kind of what was got, where that says more."""
-    kind, context = str(first["type"]), first.get("ctx", {})
-    if kind in _LIMITS:
-        return _LIMITS[kind].format(**context)
-    expected = _TYPES.get(kind.partition("_")[0], "expected a value of another type")
-    return f"{expected}, got {_KINDS.get(type(first['input']).__name__, 'something else')}"
+    """Return what was expected, and the type of what was got; never the value."""
+    if first["type"] == "missing":
+        return "expected this field"
+    return f"{expected(first['type'], first['msg'])}, got {type(first['input']).__name__}"

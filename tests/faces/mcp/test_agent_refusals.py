@@ -58,7 +58,7 @@ REFUSED: list[tuple[dict[str, Any], str | None, str]] = [
     ({"sql": "SELECT COUNT(*) FROM ridez"}, "sql", "there is no table ridez (did you mean rides?)"),
     ({"sql": "SELECT town, COUNT(*) FROM rides GROUP BY town"}, "sql", "line 1, column"),
     ({"sql": "SELECT COUNT(DISTINCT m) FROM visits"}, "sql", ""),
-    ({"sql": "SELECT COUNT(*) FROM rides", "max_cost": "3"}, "max_cost", "got a text"),
+    ({"sql": "SELECT COUNT(*) FROM rides", "max_cost": "3"}, "max_cost", "expected a whole number, got str"),
     ({"sql": "SELECT COUNT(*) FROM rides", "table": "rides"}, None, "there is no field table"),
 ]
 
