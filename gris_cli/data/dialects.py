@@ -27,12 +27,10 @@ class DataDialect:
         timestamps: What types of timestamps are called.
         elements: The types of columns that can be elements, parts of them, or attributes, and what a policy calls them.
         members: The types of columns that can be members.
-        largest_integer: Beyond it, and its negative, there are no integers.
         row_number: Writes the number of a row of the input, from 0 on; NULL where the engine knows of none.
         time: Writes a column of days or timestamps without nanoseconds.
         utf8: Writes the bytes of a text.
         size: Writes how many these are.
-        java_length: Writes the length of a text as Pinot measures it: what lies beyond 16 bits counts twice.
         sha256: Writes the hash of a text or of bytes, in lower-case hexadecimal.
         number: Writes the number that hexadecimal digits spell.
         microseconds: Writes a timestamp as microseconds since 1970.
@@ -49,12 +47,10 @@ class DataDialect:
     timestamps: frozenset[str]
     elements: Mapping[str, ColumnType]
     members: frozenset[str]
-    largest_integer: int
     row_number: str
     time: Callable[[str], str]
     utf8: Callable[[str], str]
     size: Callable[[str], str]
-    java_length: Callable[[str], str]
     sha256: Callable[[str], str]
     number: Callable[[str], str]
     microseconds: Callable[[str], str]
@@ -89,10 +85,6 @@ def is_day(expression: str) -> str:
     return f"{expression} BETWEEN DATE '{_FIRST_DAY}' AND DATE '{_LAST_DAY}'"
 
 
-def _duckdb_java_length(text: str) -> str:
-    return f"length({text}) + length(regexp_replace({text}, '[^\\x{{10000}}-\\x{{10FFFF}}]', '', 'g'))"
-
-
 NANOSECONDS = "TIMESTAMP_NS"
 _DUCKDB_ELEMENTS = {
     "VARCHAR": ColumnType.STRING,
@@ -121,12 +113,10 @@ DUCKDB = DataDialect(
     ),
     elements=_DUCKDB_ELEMENTS,
     members=frozenset((*_DUCKDB_ELEMENTS, "UBIGINT", "HUGEINT", "UUID")),
-    largest_integer=2**127,
     row_number="given.file_row_number",
     time=lambda column: f"{READ_TIME}({column})",
     utf8=lambda text: f"encode({text})",
     size=lambda text: f"strlen({text})",
-    java_length=_duckdb_java_length,
     sha256=lambda value: f"sha256({value})",
     number=lambda digits: f"CAST('0x' || {digits} AS BIGINT)",
     microseconds=lambda time: f"epoch_us({time})",
@@ -144,12 +134,10 @@ SPARK = DataDialect(
     timestamps=frozenset(("timestamp", "timestamp_ntz")),
     elements=_SPARK_ELEMENTS,
     members=frozenset(_SPARK_ELEMENTS),
-    largest_integer=2**63,
     row_number="CAST(NULL AS BIGINT)",
     time=str,
     utf8=lambda text: f"CAST({text} AS BINARY)",
     size=lambda text: f"octet_length({text})",
-    java_length=lambda text: f"octet_length(encode({text}, 'UTF-16BE')) / 2",
     sha256=lambda value: f"sha2(CAST({value} AS BINARY), 256)",
     number=lambda digits: f"CAST(conv({digits}, 16, 10) AS BIGINT)",
     microseconds=lambda time: f"unix_micros({time})",
