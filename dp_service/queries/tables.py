@@ -8,7 +8,7 @@ from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
 from math import ceil, prod
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from pydantic import Field
 
@@ -31,6 +31,8 @@ from dp_service.queries.time_parts import TimePart
 from dp_service.queries.times import TimeColumn
 from dp_service.queries.value_columns import QuantileColumn, ValueColumn
 from dp_service.terms import Consistency, CountNoise, ValueType
+
+_NumberColumn = TypeVar("_NumberColumn", QuantileColumn, ValueColumn)
 
 DEFAULT_MAX_K = 100
 """The largest k of questions whose price grows with k, where the policy states none."""
@@ -189,15 +191,7 @@ class Table(TableKeys):
         Raises:
             RefusedByPolicyError: The policy lists no grid for it.
         """
-        for column in self.quantiles:
-            if column.name == name:
-                return column
-        names = [column.name for column in self.quantiles]
-        raise RefusedByPolicyError(
-            Rule.COLUMN,
-            f"the policy lists no quantiles of a column {quoted(name, names)} for the table {self.name}; "
-            f"{instead_of(name, names)}",
-        )
+        return self._number_column(self.quantiles, "quantiles", name)
 
     def value(self, name: str) -> ValueColumn:
         """Return a column whose values a question sums.
@@ -205,13 +199,17 @@ class Table(TableKeys):
         Raises:
             RefusedByPolicyError: The policy does not list its values.
         """
-        for column in self.values:
+        return self._number_column(self.values, "values", name)
+
+    def _number_column(self, columns: tuple[_NumberColumn, ...], what: str, name: str) -> _NumberColumn:
+        """Return the column of a name among those of which the policy lists something."""
+        for column in columns:
             if column.name == name:
                 return column
-        names = [column.name for column in self.values]
+        names = [column.name for column in columns]
         raise RefusedByPolicyError(
             Rule.COLUMN,
-            f"the policy lists no values of a column {quoted(name, names)} for the table {self.name}; "
+            f"the policy lists no {what} of a column {quoted(name, names)} for the table {self.name}; "
             f"{instead_of(name, names)}",
         )
 

@@ -174,7 +174,7 @@ class TimeColumn(Stated):
         if self.refresh is None:
             return None
         settled = timestamp_of(0) + datetime.timedelta(seconds=now, minutes=-self.delay_minutes)
-        day = first_day(settled.astimezone(ZoneInfo(self.zone)).date(), self.refresh)
+        day = BucketLength(self.refresh).first_day(settled.astimezone(ZoneInfo(self.zone)).date())
         if self.unit is TimeUnit.DAYS:
             return ordinal(day)
         # In a zone that skipped the minutes around midnight, the start of the day could still lie ahead.
@@ -274,14 +274,3 @@ def instant_of(local: datetime.datetime, zone: str) -> datetime.datetime | None:
 
 def _rounded_up(microseconds: int, unit: int) -> int:
     return -(-microseconds // unit)
-
-
-def first_day(day: datetime.date, refresh: Refresh) -> datetime.date:
-    """Return the first day of the period that a day is in."""
-    match refresh:
-        case Refresh.DAY:
-            return day
-        case Refresh.WEEK:
-            return day - datetime.timedelta(days=day.weekday())
-        case Refresh.MONTH:
-            return day.replace(day=1)
