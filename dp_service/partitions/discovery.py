@@ -24,7 +24,6 @@ from dp_service.partitions.schedule import STANDARD_GRIDS, Grids, Round, rounds
 from dp_service.partitions.weighting import weigh
 
 Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 class Noise(Protocol):

@@ -77,11 +77,6 @@ class Source(ABC):
         """The values that a query has to name beside its conditions."""
         return ()
 
-    @property
-    def most_of_member(self) -> int:
-        """In how many of its values a member is at most, in one element of the others, where it counts in all."""
-        return 1
-
     def typical_of(self, buckets: Mapping[BucketLength, int | None]) -> int | None:
         """Return in how many of all buckets of time a member typically is; None: these are no buckets, or not known."""
         del buckets

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.queries.errors import QuestionError
@@ -21,15 +20,6 @@ def most_elements(query: CanonicalQuery, domain: Sequence[Element]) -> int:
     if len(places) == len(query.dimensions):
         return len(domain)
     return len({tuple(element[place] for place in places) for element in domain})
-
-
-def buckets_of_later(query: CanonicalQuery) -> int:
-    """Return in how many buckets a member may come back; 1 where the question does not group by that.
-
-    A member counts in all buckets in which it comes back, or in none: were some of them left out by their hashes, what
-    is shown would be no part of those who came first.
-    """
-    return prod(each.source.most_of_member for each in query.dimensions if each.source is not None)
 
 
 def funnel_place(query: CanonicalQuery) -> tuple[int, ...]:

@@ -123,16 +123,6 @@ def read_bounded_copy(path: Path) -> CopyStatement:
     return copy
 
 
-def states_bound(connection: duckdb.DuckDBPyConnection, path: Path) -> bool:
-    """Return whether a Parquet file, or one in a directory, says that it is a bounded copy; no row is read.
-
-    Raises:
-        duckdb.Error: A file cannot be read as Parquet.
-    """
-    files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
-    return any(_values(connection, file) for file in files)
-
-
 def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]

@@ -44,7 +44,7 @@ def test_the_programs_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "ends first: information" in printed
     assert "Mechanism.UNK_LAP" in printed
     assert "refused: information" in printed
-    assert {None} == {row.noisy_count for row in namespace["ranked"].rows}
+    assert {None} == {row.noisy_count for row in namespace["order"].rows}
 
 
 class Exhausted:

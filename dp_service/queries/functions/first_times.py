@@ -199,11 +199,6 @@ class QueryLater(Source):
         """The time column."""
         return (self.since.of.column,)
 
-    @property
-    def most_of_member(self) -> int:
-        """All buckets from the first to the last."""
-        return len(self.since.starts)
-
     def __str__(self) -> str:
         return f"how many {self.since.length}s after its first one a member has another {self.since.of.column.name}"
 
