@@ -232,7 +232,8 @@ def _query_quantiles(query: HistogramQuery, table: Table) -> QueryQuantiles | No
         return None
     column = table.quantile(query.quantiles[0].column)
     salt = table_salt(table.name, _ROWS_OF_A_MEMBER) if query.ranks_rows else b""
-    return QueryQuantiles(query_value(column), query.quantiles[0].of, column.spec, salt)
+    of = query.quantiles[0].of
+    return QueryQuantiles(query_value(column), of, column.cells_of(of), salt)
 
 
 def _mentioned(

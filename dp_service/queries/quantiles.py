@@ -86,7 +86,12 @@ def releasing_quantiles(
     rule = query.quantiles[0].of
     asked = tuple(ShownQuantile(each.function, each.q, each.alias or "") for each in query.quantiles)
     released = QuantilesReleased.of(
-        column.name, column.bounds.quantum.size, column.spec, rule, asked, ordered_by=query.ordered_by
+        column.name,
+        column.bounds.quantum.size,
+        column.cells_of(rule),
+        rule,
+        asked,
+        ordered_by=query.ordered_by,
     )
     groups = len(parameters.domain or ())
     if groups * len(asked) > MAXIMUM_CHOICES:

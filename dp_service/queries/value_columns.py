@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from dataclasses import replace
 from enum import StrEnum
 from fractions import Fraction
 from typing import Annotated
@@ -18,9 +20,9 @@ from dp_service.queries.policy_types import (
     Stated,
     exact_decimal,
 )
-from dp_service.terms import GridScale, GridSpec, ValueType
+from dp_service.terms import GridScale, GridSpec, MemberValue, ValueType
 from dp_service.values.bounds import ValueBounds
-from dp_service.values.cells import MAX_CELLS
+from dp_service.values.cells import MAX_CELLS, Grid
 
 
 class ValueNulls(StrEnum):
@@ -131,3 +133,11 @@ class QuantileColumn(QuantileSchema):
     name: str
     bounds: ValueBounds
     spec: GridSpec
+
+    def cells_of(self, of: MemberValue) -> GridSpec:
+        """Return the cells that a value is chosen from: none is beyond what a row can have, but for totals."""
+        end, edges = self.bounds.rows.high + 1, Grid.of(self.spec).edges
+        cells = bisect_left(edges, end)
+        if of is MemberValue.TOTAL or end >= edges[-1] or cells < 2:
+            return self.spec
+        return replace(self.spec, high=end, cells=cells)

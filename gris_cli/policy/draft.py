@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -33,10 +34,21 @@ class TablesFlags:
         "The column of the people who are protected; by default the only one whose name says so.",
         metavar="COLUMN",
     )
+    learn_before: datetime.datetime | None = flag(
+        None,
+        "Choose bounds by rows before this day alone, so that later rows decide none; by default by all rows.",
+        formats=["%Y-%m-%d"],
+        metavar="DAY",
+    )
     names_only: bool = flag(
         False,
         "Read names and types of columns, and no row: a draft that anyone may see, with poorer answers.",
     )
+
+    @property
+    def reads_rows(self) -> bool:
+        """Whether rows are read."""
+        return not (self.names_only or self.pinot)
 
     def schemas(self, access: PinotAccess) -> list[TableSchema]:
         """Return the tables, of which no row is read here.
@@ -49,6 +61,8 @@ class TablesFlags:
 
         if bool(self.data) == bool(self.pinot) or bool(self.pinot) != bool(self.table):
             raise typer.BadParameter("give --data [TABLE=]PATH, or --pinot URL with --table NAME")
+        if self.learn_before and not self.reads_rows:
+            raise typer.BadParameter("--learn-before needs --data without --names-only: no rows are read")
         of_pinot = [pinot_schema(self.pinot, table, access) for table in self.table]
         return [*map(file_schema, self.data), *of_pinot]
 
@@ -76,11 +90,11 @@ def draft(
 
     require_files(tables.data, as_json=as_json)
     with named_by("--pinot" if tables.pinot else "--data"):
-        reads_rows = not (tables.names_only or tables.pinot)
         schemas = tables.schemas(pinot_access(connection))
-        drafts = [drafted(each, tables.member, reads_rows=reads_rows) for each in schemas]
+        before = tables.learn_before.date() if tables.learn_before else None
+        drafts = [drafted(each, tables.member, before, reads_rows=tables.reads_rows) for each in schemas]
         require_answers(drafts, as_json=as_json)
-        text = draft_text(drafts)
+        text = draft_text(drafts, before)
         _require_sound(text)
     print_draft(text, drafts, out, as_json=as_json)
 

@@ -23,8 +23,12 @@ _MOST_ELEMENTS, _MOST_ROWS = 2**10, 2**15
 _WORTH = 1 / 100
 """A larger bound is proposed where it lowers the error of each number by as much on average."""
 
-_RANKS = 20
-"""At the units of a draft, a rank is off by about so many rows for each row of a member that has a part."""
+_RANKS = 80
+"""What a rank is off by for each row of a member that has a part, and four times that.
+
+At the units of a draft the noise is about 20 rows. Rows that are left out move a rank by less than their number, for
+most of them have the values that others have too.
+"""
 
 _LONGEST = 10
 """The error of a list is that of so many of its largest elements."""
@@ -136,7 +140,6 @@ class UsualLists:
     def rows_ranked(self, value: str) -> int:
         """Return how many of its rows with some value have a part in quantiles, by SQL for it: more may be cut."""
         cells = self._cells("0", f"count({value})")
-        # Noise of so many rows has a standard deviation of _RANKS for each row of a member.
         of_ranks = UsualList(f"FROM {cells}", 1, 1 / (2 * _RANKS**2))
         powers = [1 << power for power in range(self._reached(f"FROM {cells}").bit_length())]
         return min(powers, key=lambda rows: of_ranks.errors(self._connection, rows).error)

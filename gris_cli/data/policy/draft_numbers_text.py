@@ -90,9 +90,10 @@ def quantile_lines(values: Sequence[DraftValue]) -> Iterator[str]:
     yield from comment(_QUANTILES, 4)
     yield "    quantiles:"
     for each in values:
-        scale, begin, end, cells = each.grid
+        (lower, upper), (scale, begin, end, cells) = each.rows, each.grid
+        rows = f", row_lower: {lower}, row_upper: {upper}" if upper < end else ""
         yield (
-            f"      {key(each.name)}: {{type: {each.type}{_quantum(each)}, rows: {each.rows_ranked}, "
+            f"      {key(each.name)}: {{type: {each.type}{_quantum(each)}, rows: {each.rows_ranked}{rows}, "
             f"grid: {{scale: {scale}, from: {_number(begin)}, to: {_number(end)}, cells: {cells}}}}}"
         )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -20,8 +20,10 @@ from dp_service.queries.bucket_lengths import BucketLength
 from dp_service.queries.policy_types import NAMES_SHARE
 from dp_service.queries.time_parts import TimePart
 from dp_service.terms import ColumnType
+from gris_cli.data.errors import InputError
 from gris_cli.data.policy.draft import Draft, Role
 from gris_cli.data.policy.draft_bounds import REACHED_BY, UsualLists
+from gris_cli.data.policy.draft_contents import has_rows
 from gris_cli.data.table_schema import TableColumn
 from pinot_connector.engines.parquet import quoted
 
@@ -99,6 +101,22 @@ def shape_of(connection: duckdb.DuckDBPyConnection, draft: Draft, lists: UsualLi
         most_rows=_power_of_ten(rows),
         months=_months(connection, draft) if draft.times else None,
     )
+
+
+def draft_before(connection: duckdb.DuckDBPyConnection, draft: Draft, before: datetime.date) -> Draft:
+    """Return the draft of a table's rows before a day.
+
+    Raises:
+        InputError: The table has no time, or no such row with a member.
+    """
+    # With a space, so that it is no table's name.
+    earlier = replace(draft, table=replace(draft.table, name="gris rows before"))
+    if draft.times:
+        where = f"{time_of(draft.times[0])} < DATE '{before}'"
+        connection.execute(f"CREATE TEMP VIEW {_rows(earlier)} AS SELECT * FROM {_rows(draft)} WHERE {where}")  # noqa: S608 - names are quoted
+    if not (draft.times and has_rows(connection, earlier.table, draft.member)):
+        raise InputError(f"the table {draft.table.name} has no row before {before} to learn bounds from")
+    return earlier
 
 
 def usual_lists(connection: duckdb.DuckDBPyConnection, draft: Draft) -> UsualLists:

@@ -18,6 +18,7 @@ from gris_cli.data.policy.draft_shape import (
     MOST_UNITS,
     UNITS,
     Shape,
+    draft_before,
     shape_of,
     usual_lists,
 )
@@ -35,9 +36,14 @@ _HEAD = (
 _READ = (
     "Rows were read, for you as the owner: which columns are left out and why, and shares in comments, tell of them. "
     "Show this file to no analyst before you have taken the comments out.\n"
-    "Bounds (typical, rows, units, buckets, lower, upper, grids, from, to) come from the same data, in round "
-    "numbers, so that they tell little of anybody; what is chosen by data is outside of the guarantee all the same. "
-    "DECIDE: keep them, or replace them by what you know from elsewhere or from another period."
+    "Bounds (typical, rows, units, buckets, lower, upper, grids{bounds} in round numbers, so that they tell little of "
+    "anybody; what is chosen by data is outside of the guarantee all the same. DECIDE: keep them, or replace them by "
+    "what you know{instead}."
+)
+_SAME_ROWS = ", from, to) come from the same data,"
+_EARLIER_ROWS = (
+    ") come from rows before {before} alone, so later rows decide none of them. from, to, max_members and max_rows "
+    "come from all rows,"
 )
 _UNREAD = (
     "It was made from names and types of columns. No row was read: no value and no count of your data is in this file, "
@@ -127,12 +133,15 @@ class Drafted:
     values: tuple[DraftValue, ...] = ()
 
 
-def drafted(schema: TableSchema, member: str, *, reads_rows: bool) -> Drafted:
+def drafted(
+    schema: TableSchema, member: str, before: datetime.date | None = None, *, reads_rows: bool
+) -> Drafted:
     """Return a draft of a table.
 
     Args:
         schema: Its name and columns.
         member: The column of its members; empty: the only one whose name says so.
+        before: Bounds are chosen by rows before this day; None: by all rows.
         reads_rows: Whether its rows are read, for their owner; otherwise names and types alone decide.
 
     Raises:
@@ -147,16 +156,21 @@ def drafted(schema: TableSchema, member: str, *, reads_rows: bool) -> Drafted:
             return of_names
         contents = contents_of(connection, schema, who)
         draft = draft_of(schema, who, contents, is_member_named=bool(member))
-        lists = usual_lists(connection, draft)
+        learned = draft if before is None else draft_before(connection, draft, before)
+        lists = usual_lists(connection, learned)
         shape = shape_of(connection, draft, lists)
-        return Drafted(draft, (shape,), tuple(values_of(connection, draft, shape, lists)))
+        return Drafted(draft, (shape,), tuple(values_of(connection, learned, shape, lists)))
 
 
-def draft_text(drafts: Sequence[Drafted]) -> str:
-    """Return a policy for some tables, with comments."""
+def draft_text(drafts: Sequence[Drafted], before: datetime.date | None = None) -> str:
+    """Return a policy for some tables, with comments; bounds were chosen by rows before a day, or by all."""
     is_read = any(each.shapes for each in drafts)
+    where, instead = _SAME_ROWS, ", or by `--learn-before` from earlier rows"
+    if before is not None:
+        where, instead = _EARLIER_ROWS.format(before=before), ""
+    read = _READ.format(bounds=where, instead=instead)
     lines = [
-        *comment(f"{_HEAD}\n{_READ if is_read else _UNREAD}\n{_THEN}"),
+        *comment(f"{_HEAD}\n{read if is_read else _UNREAD}\n{_THEN}"),
         "",
         *comment(_CURRENCY.format(noise="" if is_read else _LAPLACE)),
         f"epsilon_per: {float(CURRENCY.epsilon_per)}",

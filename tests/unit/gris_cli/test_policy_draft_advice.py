@@ -58,6 +58,7 @@ KEYS = {
     "nulls: keep",
     "rows",
     "delta: 1",
+    "--learn-before",
 }
 """What comments quote as text of a policy: each is a key that the draft has, or is followed below."""
 

@@ -46,6 +46,19 @@ def test_bounds_of_rows_are_those_of_the_grid_and_of_sums_0() -> None:
     assert parse_policy(above).table("t").quantiles[0].bounds.rows.low == 0
 
 
+@pytest.mark.parametrize("scale", ["linear, from: 0", "geometric, from: 1"])
+def test_no_cell_of_rows_is_beyond_the_largest_row(scale: str) -> None:
+    """Where few rows are in cells noise chooses among those beyond as well; totals can be there."""
+    text = POLICY.replace("number: {", "number: {row_upper: 5, ").replace("linear, from: 0", scale)
+    (number,) = parse_policy(text).table("t").quantiles
+    every = Grid.of(number.spec).edges
+    for of in (MemberValue.ROWS, MemberValue.MEAN, MemberValue.LARGEST):
+        edges = Grid.of(number.cells_of(of)).edges
+        assert (edges[0], edges[-1]) == (every[0], 501)
+        assert len(edges) < len(every)
+    assert number.cells_of(MemberValue.TOTAL) == number.spec
+
+
 @pytest.mark.parametrize(
     ("old", "new", "key", "message"),
     [

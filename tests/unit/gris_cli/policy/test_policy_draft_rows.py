@@ -50,6 +50,21 @@ def left_out(capsys: pytest.CaptureFixture[str], table: JudgedTable) -> tuple[se
     return out - should, should - out
 
 
+def test_later_rows_decide_no_bound_where_a_draft_learns_before_a_day(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever is in rows from the day on, but for round numbers of all rows."""
+    flags = ("--member", "customer_id", "--learn-before", "2026-02-01")
+    large = ORDERS
+    for usual, later in (("(i * i) % 17", "i % 60"), ("(5 + i % 100)", "(900 + i % 100)")):
+        large = large.replace(usual, f"(CASE WHEN i % 90 < 31 THEN {usual} ELSE {later} END)")
+    texts = [
+        drafted(capsys, "--data", f"orders={write(tmp_path / name, columns)}", *flags)[1]
+        for name, columns in (("usual.parquet", ORDERS), ("large.parquet", large))
+    ]
+    assert texts[0] == texts[1]
+
+
 @pytest.mark.slow
 def test_usual_names_are_judged_as_people_judge_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
