@@ -20,6 +20,7 @@ from gris_cli.terminal import grid, print_json, printable, say, say_all, show
 from pinot_connector import formats
 from pinot_connector.budgets import Level, balance_of
 from pinot_connector.catalog import BlocksEntry
+from pinot_connector.explanation_rows import PRICE, VERDICT, leading
 from pinot_connector.guarantees import AccountGuarantee
 from pinot_connector.json_values import to_json
 from pinot_connector.notebooks.cells import count_cells, heads, total_in_words, value_cells
@@ -28,8 +29,6 @@ from pinot_connector.results import Explanation, PrivateResult, Row
 from pinot_connector.statements import METHOD, Statement
 
 MAX_ROWS = 40
-MAX_SQL = 20_000
-VERDICT, PRICE = "accuracy.verdict", "method.cost"
 
 
 def print_guarantee(guarantee: AccountGuarantee, *, as_json: bool) -> None:
@@ -119,21 +118,11 @@ def print_explanation(explanation: Explanation, *, as_json: bool) -> None:
     first = {each.code: each.text for each in explanation.statements if each.code in (VERDICT, PRICE)}
     for label, code in (("verdict", VERDICT), ("cost", PRICE)):
         say(label, first.get(code, ""))
-    for share in explanation.shares:
-        say("of budget", format_share(share))
+    if explanation.narrowest is not None:
+        say("of budget", format_share(explanation.narrowest))
     say("", format_questions_left(explanation))
-    _say_statements(each for each in explanation.statements if each.code not in first)
-    for query in explanation.queries:
-        look = f", look {query.look}" if query.look else ""
-        say(f"SQL, {query.dialect}{look}", shown_sql(query.sql))
-
-
-def shown_sql(sql: str) -> str:
-    """Return a query as a person is shown it: the keys of a lookup can make it longer than anybody reads."""
-    if len(sql) <= MAX_SQL:
-        return sql
-    half = MAX_SQL // 10
-    return f"{sql[:half]} ... {sql[-half:]} ({len(sql):,} characters; --json has them all)"
+    _say_statements(leading(explanation))
+    say("more", "--json has all that is said, and the SQL that engines would run")
 
 
 def print_failure(failure: Failure, *, as_json: bool) -> None:

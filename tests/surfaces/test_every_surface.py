@@ -12,7 +12,7 @@ import html
 import itertools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -37,13 +37,14 @@ from pinot_connector.dbapi import Connection, connect
 from pinot_connector.endpoints import Credentials, Endpoint
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import GrisError
-from pinot_connector.explanation_rows import explanation_rows
+from pinot_connector.explanation_rows import explanation_rows, leading
 from pinot_connector.formats import cost
 from pinot_connector.gateway_client import AsyncGatewayClient, result_of
 from pinot_connector.parameters import IntervalKind, Parameters
 from pinot_connector.questions import sql_question
 from pinot_connector.release_store.receipts import with_elements, without_elements
 from pinot_connector.results import Explanation, PrivateResult, Row, Total
+from pinot_connector.statements import Statement
 from tests.support.agents import text_of
 from tests.support.clients import Counted, blocking_client_of
 from tests.support.rings import needs
@@ -54,6 +55,7 @@ from tests.surfaces.kinds import KINDS, POLICY, TABLES, write_rows
 # "Nothing here shows a true count" stands on the page, and is not about intervals.
 UNBOUNDED = re.compile(r"\btruth\b|\btrue (?!count\.)|\bactual\b|\breal (?:count|number|sum)", re.IGNORECASE)
 PRICES = ("agent's price", "page's price", "gris explain", "explain")
+FEW = ("gris explain", "explain")
 # Agents and cursors leave out how numbers are made: the price says it.
 WITHOUT_METHOD = ("agent", "DB-API")
 # What has rows for people; agents and programs get numbers.
@@ -212,13 +214,20 @@ def require_statements(seen: Seen) -> None:
     missing = [
         (surface, each.code)
         for surface, text in seen.texts.items()
-        for each in (seen.explanation if surface in PRICES else seen.result).statements
+        for each in said_on(surface, seen)
         if not (surface in WITHOUT_METHOD and each.is_method) and each.text not in text
     ]
     assert missing == []
     assert [
         (surface, found[0]) for surface, text in seen.texts.items() for found in UNBOUNDED.finditer(text)
     ] == []
+
+
+def said_on(surface: str, seen: Seen) -> Sequence[Statement]:
+    """Return the statements that a surface shows: before asking, people are shown few of them."""
+    if surface in FEW:
+        return leading(seen.explanation)
+    return (seen.explanation if surface in PRICES else seen.result).statements
 
 
 def lines_of(result: PrivateResult, surface: str) -> Iterator[list[str]]:
@@ -430,7 +439,7 @@ _WORDS = itertools.cycle(["EXPLAIN", "explain plan for", "Explain\tPlan /* */ Fo
 def require_notebook(result: PrivateResult, explanation: Explanation) -> None:
     """Assert that a notebook shows the explanation instead of a table without rows."""
     assert result._repr_html_() == explanation._repr_html_()
-    assert all(each in str(result) for each in explanation.sentences)
+    assert all(each.text in str(result) for each in leading(explanation))
 
 
 async def require_page(reader: Reader, explained: str, plain: str) -> None:

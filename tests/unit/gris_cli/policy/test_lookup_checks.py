@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 from dp_service.queries.policy import Policy
 from gris_cli.data.policy.data import examined
 from gris_cli.data.policy.promises import counted, require_columns
-from gris_cli.printing import shown_sql
 from pinot_connector.engines.duckdb import DuckDBEngine
 from tests.support.queries.lookups import content, policy_of, said
 
@@ -81,13 +80,3 @@ def test_promises_about_topics_are_counted_after_pages_were_looked_up(tmp_path: 
             assert [(one.key, one.found) for one in of_engine] == [(key, 2)]
     finally:
         engine.close()
-
-
-def test_a_query_with_all_keys_is_cut_for_who_reads_it() -> None:
-    """Its beginning and its end are shown, and how long it is; queries that somebody could read are whole."""
-    short, long = "SELECT 1", f"SELECT {'k' * 30_000} LIMIT 3"
-    assert shown_sql(short) == short
-    shown = shown_sql(long)
-    assert shown.startswith("SELECT k")
-    assert shown.endswith("LIMIT 3 (30,015 characters; --json has them all)")
-    assert len(shown) < 5_000

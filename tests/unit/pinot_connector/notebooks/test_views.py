@@ -139,10 +139,10 @@ def test_printed_is_a_table_too() -> None:
 def test_an_explanation_is_a_table_with_the_price() -> None:
     """Before asking."""
     sentence = "a sentence that is not cut " * 40
-    said = tuple(Statement("method.cost", text) for text in ("<b>text</b>", sentence))
+    said = tuple(Statement("question", text) for text in ("<b>text</b>", sentence))
     explanation = Explanation(Cost(21, 1, "unit"), PARAMETERS, said, (), _estimate=dp_pb2.Estimate())
     cells = Page(explanation._repr_html_()).cells
-    assert ["information units, at most", "21", "calls, at most", "1"] == cells[3:7]
+    assert ["information units, at most", "21", "calls, at most", "1"] == cells[1:5]
     assert {"<b>text</b>", sentence} <= set(cells)
 
 
