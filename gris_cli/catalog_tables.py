@@ -91,7 +91,7 @@ def _format_contributions(contributions: CatalogContributions) -> str:
     )
     return (
         f"{_bounded(contributions)}; a question costs {_price(contributions)}, and looks at elements that "
-        f"count at least {contributions.min_count}{looks}"
+        f"count at least {contributions.min_count}{looks}{formats.largest_cut(contributions.largest_cut)}"
     )
 
 

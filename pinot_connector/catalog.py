@@ -146,7 +146,8 @@ class CatalogContributions:
     many; `delta` None: its columns say how many elements count in full (`ColumnEntry.typical`). A question costs
     `units` information units, and one that says how exact it has to be `least_units` to `most_units`. `min_count` is
     the smallest count that is considered over an unknown domain, of which the first of two looks names at most
-    `longest_list` elements, None: there is one look.
+    `longest_list` elements, None: there is one look. `largest_cut` is the largest part of a number that bounds cut, as
+    the owner states it; None: nothing is known of it.
     """
 
     bounded_by: BoundedBy
@@ -157,6 +158,7 @@ class CatalogContributions:
     most_units: int
     min_count: int
     longest_list: int | None = None
+    largest_cut: Fraction | None = None
 
 
 @dataclass(frozen=True)

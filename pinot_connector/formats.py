@@ -50,6 +50,11 @@ def percent(part: Fraction | None) -> str:
     return "" if part is None else f"{float(100 * part):.3g} %"
 
 
+def largest_cut(part: Fraction | None) -> str:
+    """Returns which part of a number bounds cut at most, to stand behind how they bound; empty if it is not stated."""
+    return "" if part is None else f"; bounds cut at most {part} of a number of rows"
+
+
 def rounded_down_percent(part: float) -> str:
     """Returns a part of a whole in percent with two digits, never more than it is."""
     down = Context(prec=2, rounding=ROUND_FLOOR).create_decimal_from_float(100 * part)

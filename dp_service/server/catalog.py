@@ -245,6 +245,7 @@ def _contributions(stated: Contributions) -> dp_pb2.CatalogContributions:
         longest_list=0 if stated.longest_list is None else most_names(stated.longest_list, texts=1),
         least_units=stated.allowed_units[0],
         most_units=stated.allowed_units[-1],
+        largest_cut="" if stated.largest_cut is None else str(stated.largest_cut),
     )
 
 

@@ -92,7 +92,7 @@ def _format_contributions(stated: Contributions | None) -> str:
     return (
         f"{bound}; a question costs {stated.units} information; elements count from "
         f"{stated.min_count} on{_format_looks(stated.longest_list)}"
-        f"{_format_expected(stated)}"
+        f"{_format_expected(stated)}{formats.largest_cut(stated.largest_cut)}"
     )
 
 

@@ -1013,7 +1013,7 @@ class CatalogFunction(_message.Message):
     def __init__(self, code: _Optional[str] = ..., text: _Optional[str] = ..., meaning: _Optional[str] = ..., sql: _Optional[str] = ...) -> None: ...
 
 class CatalogContributions(_message.Message):
-    __slots__ = ("bounded_by", "delta", "periods", "units", "min_count", "longest_list", "least_units", "most_units")
+    __slots__ = ("bounded_by", "delta", "periods", "units", "min_count", "longest_list", "least_units", "most_units", "largest_cut")
     BOUNDED_BY_FIELD_NUMBER: _ClassVar[int]
     DELTA_FIELD_NUMBER: _ClassVar[int]
     PERIODS_FIELD_NUMBER: _ClassVar[int]
@@ -1022,6 +1022,7 @@ class CatalogContributions(_message.Message):
     LONGEST_LIST_FIELD_NUMBER: _ClassVar[int]
     LEAST_UNITS_FIELD_NUMBER: _ClassVar[int]
     MOST_UNITS_FIELD_NUMBER: _ClassVar[int]
+    LARGEST_CUT_FIELD_NUMBER: _ClassVar[int]
     bounded_by: BoundedBy
     delta: int
     periods: int
@@ -1030,7 +1031,8 @@ class CatalogContributions(_message.Message):
     longest_list: int
     least_units: int
     most_units: int
-    def __init__(self, bounded_by: _Optional[_Union[BoundedBy, str]] = ..., delta: _Optional[int] = ..., periods: _Optional[int] = ..., units: _Optional[int] = ..., min_count: _Optional[int] = ..., longest_list: _Optional[int] = ..., least_units: _Optional[int] = ..., most_units: _Optional[int] = ...) -> None: ...
+    largest_cut: str
+    def __init__(self, bounded_by: _Optional[_Union[BoundedBy, str]] = ..., delta: _Optional[int] = ..., periods: _Optional[int] = ..., units: _Optional[int] = ..., min_count: _Optional[int] = ..., longest_list: _Optional[int] = ..., least_units: _Optional[int] = ..., most_units: _Optional[int] = ..., largest_cut: _Optional[str] = ...) -> None: ...
 
 class CatalogValue(_message.Message):
     __slots__ = ("name", "quantum", "lower", "upper", "row_lower", "row_upper", "has_own_count", "month_lower", "month_upper")
