@@ -353,7 +353,7 @@ def test_explaining_says_a_verdict_the_price_and_a_few_sentences(
     assert "1 calls" not in reported
     _, in_full = _json(capsys, "explain", "--sql", ARTICLES, "--dp", world.dp)
     shown = [each["code"] for each in in_full["statements"] if each["text"] in reported]
-    assert shown[0] == "question"
+    assert "question" in shown
     assert [each for each in shown if each.startswith("method.")] == [PRICE]
     assert len(set(shown) - {VERDICT, PRICE}) <= MOST_SENTENCES
     assert "SELECT" not in reported
