@@ -50,7 +50,7 @@ TUNINGS = pytest.mark.parametrize(
 @pytest.mark.slow
 @TUNINGS
 @ON_EVERY_ENGINE
-@settings(max_examples=examples(60), **ON_ONE_STORE)
+@settings(max_examples=examples(30), **ON_ONE_STORE)
 @given(HISTORIES)
 async def test_a_commit_of_many_answers_as_the_pure_rules(
     any_store: Store, clock: SteppedClock, tuning: Tuning, history: list[Step]

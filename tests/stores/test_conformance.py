@@ -44,7 +44,7 @@ def fresh_account() -> Account:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("any_store", ["sqlite", "redis", "postgres"], indirect=True)
-@settings(max_examples=examples(30), **ON_ONE_STORE)
+@settings(max_examples=examples(15), **ON_ONE_STORE)
 @given(HISTORIES)
 async def test_a_store_answers_as_the_pure_rules(
     any_store: Store, clock: SteppedClock, history: list[Step]

@@ -41,7 +41,7 @@ _OURS = tuple(str(Path(package.__path__[0])) for package in (dp_service, pinot_c
 _FIRST_NOISE = KeyedStream.__init__.__code__
 _CHARGE = Reservation.charge.__code__
 # Of how many functions one is tried by day.
-EVERY = 5
+EVERY = 15
 
 
 class NoiseDecidedThisError(ArithmeticError):

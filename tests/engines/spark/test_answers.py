@@ -33,7 +33,7 @@ from pinot_connector.engines.base import ColumnType, EngineQuery, ExpectedColumn
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.spark import SparkEngine
 from tests.support.engine_queries import engine_query
-from tests.support.examples import examples, long_rows_but
+from tests.support.examples import examples, long_but, long_rows_but
 from tests.support.queries import quantiles, sums
 from tests.support.queries.duckdb_rows import store
 from tests.support.queries.lookups import expected, nasty
@@ -93,7 +93,7 @@ def test_spark_answers_what_duckdb_answers(engines: Engines, policy: Policy, que
     assert on_duckdb == on_spark
 
 
-@settings(max_examples=examples(6), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(3), deadline=None, suppress_health_check=list(HealthCheck))
 @given(policy=policies(), query=questions(), typical=st.integers(1, 3))
 def test_spark_bounds_members_as_duckdb_does(
     engines: Engines, policy: Policy, query: HistogramQuery, typical: int
@@ -142,7 +142,7 @@ def test_spark_counts_first_elements_as_duckdb_does(
     assert len(counts) == len(first_counts)
 
 
-@settings(max_examples=examples(6), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(3), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     policy=policies(),
     query=questions_and_totals(),
@@ -197,7 +197,7 @@ def summing_engines(spark: SparkSession, tmp_path_factory: pytest.TempPathFactor
     duckdb_engine.close()
 
 
-@pytest.mark.parametrize("place", range(len(sums.WHOLES)))
+@pytest.mark.parametrize("place", long_but(lambda place: place % 2 == 0, range(len(sums.WHOLES))))
 def test_spark_sums_what_duckdb_and_the_reference_do(summing_engines: Versioned, place: int) -> None:
     """Halves, NaN, infinities, NULL and 2^53 + 1 become the same whole numbers, of the same bounded members."""
     policy = sums.policy(whole=sums.WHOLES[place], number=sums.NUMBERS[place])
@@ -213,7 +213,9 @@ def test_spark_sums_what_duckdb_and_the_reference_do(summing_engines: Versioned,
             assert wanted == list(zip(*answer.elements, answer.counts, *answer.sums, strict=True))
 
 
-@pytest.mark.parametrize("infinities", [(), (math.inf,), (-math.inf,), (math.inf, -math.inf)])
+@pytest.mark.parametrize(
+    "infinities", long_but(lambda each: len(each) != 1, [(), (math.inf,), (-math.inf,), (math.inf, -math.inf)])
+)
 def test_an_infinity_of_one_member_decides_nothing_on_spark(
     spark: SparkSession, tmp_path: Path, infinities: tuple[float, ...]
 ) -> None:
@@ -289,7 +291,7 @@ def test_spark_counts_an_assumed_bound_as_duckdb_does(engines: Engines) -> None:
 
 @pytest.mark.parametrize(
     ("kept", "bounded"),
-    long_rows_but(lambda kept, bounded: kept != bounded, product([False, True], repeat=2)),
+    long_rows_but(lambda kept, bounded: kept and bounded, product([False, True], repeat=2)),
 )
 def test_spark_counts_what_is_looked_up(
     spark: SparkSession, tmp_path: Path, *, kept: bool, bounded: bool
