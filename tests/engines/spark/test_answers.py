@@ -214,7 +214,8 @@ def test_spark_sums_what_duckdb_and_the_reference_do(summing_engines: Versioned,
 
 
 @pytest.mark.parametrize(
-    "infinities", long_but(lambda each: len(each) != 1, [(), (math.inf,), (-math.inf,), (math.inf, -math.inf)])
+    "infinities",
+    long_but(lambda each: len(each) != 1, [(), (math.inf,), (-math.inf,), (math.inf, -math.inf)]),
 )
 def test_an_infinity_of_one_member_decides_nothing_on_spark(
     spark: SparkSession, tmp_path: Path, infinities: tuple[float, ...]

@@ -13,6 +13,9 @@ import pytest
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.tables import Table
 from gris_cli.__main__ import main
+from gris_cli.data.policy.draft import Role, draft_of, member_of
+from gris_cli.data.policy.draft_contents import contents_of, reading
+from gris_cli.data.table_schema import file_schema
 from tests.support import judged_columns
 from tests.support.command_line import run_json
 from tests.support.judged_columns import JudgedTable
@@ -38,50 +41,31 @@ def drafted(capsys: pytest.CaptureFixture[str], *flags: str) -> tuple[Table, str
     return parse_policy(reported["policy"]).tables[0], reported["policy"], reported["tables"][0]
 
 
-def left_out(capsys: pytest.CaptureFixture[str], table: JudgedTable) -> tuple[set[str], set[str]]:
+def left_out(table: JudgedTable) -> tuple[set[str], set[str]]:
     """Return the columns that a draft leaves out though they should be asked about, and the other way round."""
-    *_, reported = drafted(capsys, "--data", str(table.path), "--member", table.member)
-    out = {
-        each["name"]
-        for each in reported["columns"]
-        if each["role"] in ("withheld", "not readable") and each["name"] not in reported["times"]
-    }
+    schema = file_schema(str(table.path))
+    who = member_of(schema, table.member)
+    with reading(schema) as connection:
+        draft = draft_of(schema, who, contents_of(connection, schema, who), is_member_named=True)
+    times = {each.name for each in draft.times}
+    left = {each.column.name for each in draft.columns if each.role in (Role.WITHHELD, Role.NOT_READABLE)}
     should = {name for name, judged in table.judged.items() if judged not in ("keep", "time")}
-    return out - should, should - out
-
-
-def test_later_rows_decide_no_bound_where_a_draft_learns_before_a_day(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Whatever is in rows from the day on, but for round numbers of all rows."""
-    flags = ("--member", "customer_id", "--learn-before", "2026-02-01")
-    large = ORDERS
-    for usual, later in (("(i * i) % 17", "i % 60"), ("(5 + i % 100)", "(900 + i % 100)")):
-        large = large.replace(usual, f"(CASE WHEN i % 90 < 31 THEN {usual} ELSE {later} END)")
-    texts = [
-        drafted(capsys, "--data", f"orders={write(tmp_path / name, columns)}", *flags)[1]
-        for name, columns in (("usual.parquet", ORDERS), ("large.parquet", large))
-    ]
-    assert texts[0] == texts[1]
+    return left - times - should, should - (left - times)
 
 
 @pytest.mark.slow
-def test_usual_names_are_judged_as_people_judge_them(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_usual_names_are_judged_as_people_judge_them(tmp_path: Path) -> None:
     """Of 126 names no other person and no identifier is offered, and at most two harmless ones are left out."""
-    wrongly, missed = left_out(capsys, judged_columns.usual_names(tmp_path))
+    wrongly, missed = left_out(judged_columns.usual_names(tmp_path))
     assert missed == set()
     assert len(wrongly) <= 2
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", judged_columns.tables())
-def test_tables_are_judged_as_people_judge_them(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
+def test_tables_are_judged_as_people_judge_them(tmp_path: Path, name: str) -> None:
     """All that could be asked about is offered, and nothing else."""
-    assert left_out(capsys, judged_columns.table(tmp_path, name)) == (set(), set())
+    assert left_out(judged_columns.table(tmp_path, name)) == (set(), set())
 
 
 def test_a_draft_answers_what_a_table_can_be_asked(
