@@ -8,6 +8,12 @@ that of Delta full cells. With Q_u the sum of the squares of its cells and D = D
 
 which is the largest whole number up to 100 with W_u^2 Q_u <= D. Any rule that looks at the member's own rows alone is
 private; this one leaves out no element.
+
+The sum or the average of a column has a weight of its own, of its own cells: few rows may have a value, and a count of
+all rows says nothing of their amounts. Each number of a release is bounded, and has its noise, by itself, so a number
+is the same alone and beside others. For an average x is min(rows with a value, tau) with the column's own tau. For a
+sum x is a member's total s of an element, within +-U, in steps of a power of two: ceil(|s| / step), and U / step, at
+most 1024, is what counts in full in place of tau.
 """
 
 from __future__ import annotations

@@ -24,6 +24,8 @@ class SummedValue:
         condition: The number of its condition, by the order in which the question names them, from 1 on; 0: it has
             none. What the condition is, the question says, so this is no part of the release.
         keeps_nulls: Whether rows without a value count with the number that the policy states. No part of it either.
+        rows: How many rows of a member count in full in an element; None: its total does.
+        is_centred: Whether what is added up is twice that, less both ends; otherwise it is twice that.
     """
 
     name: str
@@ -35,6 +37,8 @@ class SummedValue:
     function: AggregateFunction = AggregateFunction.SUM
     condition: int = 0
     keeps_nulls: bool = False
+    rows: int | None = None
+    is_centred: bool = True
 
     @property
     def called(self) -> str:
@@ -54,6 +58,8 @@ class SummedValue:
             ("quantum", self.quantum),
             ("low", self.low),
             ("high", self.high),
+            ("centred", self.is_centred),
+            ("rows", self.rows),
             ("sum_share", self.share),
             *([] if self.count_share is None else [("count_share", self.count_share)]),
             *([] if self.function is AggregateFunction.SUM else [("number_of", self.function.name)]),

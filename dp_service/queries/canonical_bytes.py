@@ -99,8 +99,9 @@ def summed_bytes(value: QueryValue) -> bytes:
         value.type.encode(),
         str(bounds.quantum.size).encode(),
         *(str(end).encode() for end in ends),
-        b"own count" if value.has_own_count else b"keep" if value.keeps_nulls else b"drop",
+        b"keep" if value.keeps_nulls else b"drop",
         null_value,
+        *([f"average of {value.rows or 'totals'}".encode()] if value.has_own_count else []),
         *_met_bytes(value.condition),
     )
 

@@ -382,10 +382,10 @@ def column_conditions(condition: Condition) -> Iterator[ColumnCondition]:
 class QueryValue:
     """A column that the question sums, where it has a `condition` in the rows that meet it.
 
-    `null_value` is left out like NULL, or stands for every value that is not usable if the policy keeps such rows. With
-    `has_own_count` rows whose value is not usable count, and the column has a count of the others beside its sum. With
-    a `condition` every row of the question counts; those that do not meet it, or whose value is not usable, are not
-    summed, and no part of an own count.
+    `null_value` is left out like NULL, or stands for every value that is not usable if the policy keeps such rows. Rows
+    that do not meet the `condition`, or whose value is not usable, are not summed, and count in other numbers. An
+    average has a count of the others beside its sum: it `has_own_count`, of at most `rows` of a member in an element,
+    None: it is of members' totals.
     """
 
     name: str
@@ -395,6 +395,12 @@ class QueryValue:
     null_value: Fraction | None
     has_own_count: bool = False
     condition: Condition | None = None
+    rows: int | None = None
+
+    @property
+    def has_own_weight(self) -> bool:
+        """Whether members are weighted by its own cells, and not by those of the count."""
+        return True
 
 
 @dataclass(frozen=True)
@@ -408,6 +414,11 @@ class QueryCount:
     bounds: ValueBounds
     condition: Condition | None = None
     has_own_count: ClassVar[bool] = False
+
+    @property
+    def has_own_weight(self) -> bool:
+        """Whether it counts rows beside a count of members, as it does alone."""
+        return not self.bounds.totals.is_centred
 
 
 Coordinate = QueryValue | QueryCount

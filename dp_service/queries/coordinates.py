@@ -5,8 +5,9 @@ rows alone that meet a condition, or how many rows there are, or whether there i
 the argument of `mechanisms.aggregates.bound_moments` holds for them: which rows count, in which elements a member
 counts, and with how many rows, is decided before by the question alone, and a condition by each row alone.
 
-The sum of a column where a condition holds is 0 for a member without such a row, so its ends are those of the column
-and 0. Where an average is asked for, which 0 would distort, the coordinate has a count of its own instead.
+The sum of a column is 0 for a member without a row that has a value and meets the condition. An average, which 0 would
+distort, has a count of its own. Both count as many rows of a member as the policy says of the column, or else of the
+table; a count of rows beside one of members is a sum, too, of a 1 for each row.
 """
 
 from __future__ import annotations
@@ -101,8 +102,7 @@ def _released(form: Form[Part]) -> tuple[Form[Part], ...]:
 def query_value(column: ValueColumn | QuantileColumn) -> QueryValue:
     """Return a column whose values a question needs."""
     keeps_nulls = column.nulls in (Nulls.KEEP, ValueNulls.KEEP)
-    has_own_count = column.nulls is ValueNulls.OWN_COUNT
-    return QueryValue(column.name, column.type, column.bounds, keeps_nulls, column.null_value, has_own_count)
+    return QueryValue(column.name, column.type, column.bounds, keeps_nulls, column.null_value)
 
 
 def _rank(coordinate: Coordinate) -> tuple[int, str]:
@@ -132,20 +132,19 @@ def _coordinate(
     if counted is not None:
         most = 1 if counted is Measure.DISTINCT_MEMBERS else table.tau(Measure.EVENTS, shares)
         bounds = ValueBounds(Quantum(Fraction(1)), Clamp(0, 1), Clamp(0, most))
-        return QueryCount(counted, bounds, condition), 1
+        is_sum = counted is not query.measure and not averaged
+        return QueryCount(counted, bounds.of_sum(most) if is_sum else bounds, condition), 1
     column = table.value(part.column)
-    value = query_value(column)
+    value = replace(query_value(column), condition=condition)
     if is_within_months(query.dimensions):
         value = replace(value, bounds=column.bounds_in_months)
-    if query.over_rows and table.measures.counts_rows:
-        # Beside a count of members a sum over rows is that of totals, which tau rows may reach.
-        value = replace(value, bounds=value.bounds.over(table.tau(Measure.EVENTS, shares)))
-    if condition is None:
-        return value, column.weight
+    of_rows = query.over_rows or query.measure is Measure.EVENTS
     if averaged:
-        return replace(value, has_own_count=True, condition=condition), column.weight
-    bounds = value.bounds.with_zero()
-    return replace(value, bounds=bounds, has_own_count=False, condition=condition), column.weight
+        rows = table.rows_with_value(column, shares) if of_rows else None
+        return replace(value, has_own_count=True, rows=rows), column.weight
+    is_bounded = column.rows is not None or table.measures.counts_rows
+    rows = table.rows_with_value(column, shares) if of_rows and is_bounded else None
+    return replace(value, bounds=value.bounds.of_sum(rows)), column.weight
 
 
 _COUNTED = {

@@ -188,7 +188,7 @@ def _of_column(column: ValueColumn, table: Table, sums: Sums) -> Iterator[str]:
         yield "months: expected time.buckets with day, week or month as well"
     if not all(
         _is_exact(bounds, tau, sums)
-        for tau in _summed_rows(table)
+        for tau in (None, *_summed_rows(column, table))
         for bounds in (column.bounds, column.bounds_in_months)
     ):
         yield (
@@ -197,14 +197,15 @@ def _of_column(column: ValueColumn, table: Table, sums: Sums) -> Iterator[str]:
         )
 
 
-def _summed_rows(table: Table) -> tuple[int | None, ...]:
-    """Return over what a table's columns may be summed: members' totals, None, and tau of each member's rows."""
-    rows = [each.tau for each in table.measures.offered if each.measure is Measure.EVENTS]
-    return (None, *rows)
+def _summed_rows(column: ValueColumn, table: Table) -> tuple[int, ...]:
+    """Return how many rows of a member count in an average of a column; empty: averages are of members' totals."""
+    if column.rows is not None:
+        return (column.rows,)
+    return tuple(each.tau for each in table.measures.offered if each.measure is Measure.EVENTS)
 
 
 def _is_exact(bounds: ValueBounds, rows_of_member: int | None, sums: Sums) -> bool:
-    def require(bounds: ValueBounds, rows_of_member: int | None) -> None:
+    try:
         require_exact_sums(
             bounds,
             members=sums.max_members,
@@ -212,12 +213,6 @@ def _is_exact(bounds: ValueBounds, rows_of_member: int | None, sums: Sums) -> bo
             rows=sums.max_rows,
             below=SUMS_IN_DOUBLES,
         )
-
-    try:
-        require(bounds, rows_of_member)
-        if rows_of_member is not None:
-            # Beside a count of members a sum over rows is one of totals.
-            require(bounds.over(rows_of_member), None)
     except ValueError:
         return False
     return True
@@ -246,16 +241,11 @@ def _of_noise(column: ValueColumn, policy: Policy, table: Table, bounded: Contri
     periods = bounded.periods if isinstance(bounded.periods, int) else 1
     of_rows = table.measures.most_squared(elements) * periods**2
     distance = max(
-        max(bounds.totals.width**2 * elements * periods, bounds.rows.width**2 * of_rows)
+        max(bounds.of_sum(None).totals.width ** 2 * elements * periods, bounds.rows.width**2 * of_rows)
         for bounds in (column.bounds, column.bounds_in_months)
     )
-    if variance_for(distance, rho * least * _share_of_sum(column)) > MAX_VARIANCE:
-        yield "expected narrower bounds, fewer rows or more units: the noise is too large to be drawn"
-
-
-def _share_of_sum(column: ValueColumn) -> Fraction:
-    """Return the least part of a column's share that its sum has; a count of its own takes at most the rest of 1/16."""
-    if column.nulls is not ValueNulls.OWN_COUNT:
-        return Fraction(1)
     clamps = (column.bounds.totals, column.bounds.rows, column.bounds_in_months.totals)
-    return 1 - max(clamp.count_share for clamp in clamps)
+    # A count of its own takes part of an average's share.
+    of_sum = 1 - max(clamp.count_share for clamp in clamps)
+    if variance_for(distance, rho * least * of_sum) > MAX_VARIANCE:
+        yield "expected narrower bounds, fewer rows or more units: the noise is too large to be drawn"

@@ -58,6 +58,7 @@ from dp_service.queries.shown_elements import fetched_at_most, requested_k_of, s
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.suggestions import listed
 from dp_service.queries.sums import (
+    UNASKED_SHARE,
     require_drawable,
     require_whole_series,
     shown_with_sums,
@@ -267,8 +268,10 @@ def _summing(
             f"the policy bounds no contributions for the table {table.name}, as a second count and numbers with a "
             "condition need: ask for each count apart, with its condition in WHERE",
         )
-    sums = sums_released(query, added, DEFAULT_SHARE if stated is None else stated.share)
-    require_drawable(sums, bounded, tau=parameters.tau, unit=parameters.epsilon_per)
+    share = DEFAULT_SHARE if stated is None else stated.share
+    is_alone = query.is_of_values and (bounded.min_count is None or bounded.names is not None)
+    sums = sums_released(query, added, UNASKED_SHARE if is_alone else share)
+    require_drawable(sums, bounded, unit=parameters.epsilon_per)
     elements = _most_elements(parameters)
     k = shown_with_sums(parameters.k, len(query.aggregates), elements)
     require_whole_series(query, k, elements if parameters.domain is not None else None)

@@ -52,13 +52,10 @@ def row_shares(
 
 
 def _parts_with_values(query: HistogramQuery, table: Table) -> Fraction:
-    """Return into how many parts a member's rows are divided, one of which has the values that a question asks for."""
-    if table.measures.rows is None or not query.is_of_values:
+    """Return into how many parts a member's rows are divided, one of which has values with quantiles."""
+    stated = [table.quantile(each.column).rows for each in query.quantiles]
+    if table.measures.rows is None or not stated:
         return Fraction(1)
-    asked = [part.column for each in query.aggregates for part in each.parts]
-    stated = [table.value(each).rows for each in asked] + [
-        table.quantile(each.column).rows for each in query.quantiles
-    ]
     return Fraction(table.measures.rows, max(each or table.measures.rows for each in stated))
 
 

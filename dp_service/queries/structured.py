@@ -110,7 +110,7 @@ class HistogramQuery:
         explained: Whether its price alone is asked for, by EXPLAIN. No part of the question.
         in_sql: Whether the question was asked in SQL, for the words of errors; no part of the question.
         over_rows: Whether sums beside a count of members are over rows, as SQL has them, and not of members' totals.
-        is_of_values: Whether it asks for sums, averages or quantiles of columns in rows, and for no count.
+        is_of_values: Whether it asks for sums or averages of columns, and for no count.
     """
 
     table: str

@@ -1,7 +1,7 @@
 """What a question for sums and averages releases: what is added up, and which part of the units each of it takes.
 
-Nothing here depends on which sums and averages of a column are shown, so all of them come from one release; with a
-condition, sums alone and averages are two.
+Nothing here depends on the order in which they are shown, so each order is the same release. The sum and the average of
+a column are two numbers: each has a part of the units.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ from dp_service.queries.coordinates import AddedUp
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.structured import HistogramQuery
 from dp_service.terms import AggregateFunction
+from dp_service.values.bounds import Clamp
 
+UNASKED_SHARE = Fraction(1, 64)
+"""The part of the units of a count that no number and no threshold needs."""
 MAXIMUM_VALUES_SHOWN = 1_000
 """How many sums and averages a result has at most, all elements together."""
 
@@ -73,25 +76,25 @@ def _require_names_apart(query: HistogramQuery, asked: Sequence[ShownNumber]) ->
         )
 
 
-def require_drawable(sums: SumsReleased, bounded: BoundedContributions, *, tau: int, unit: Fraction) -> None:
+def require_drawable(sums: SumsReleased, bounded: BoundedContributions, *, unit: Fraction) -> None:
     """Refuse numbers whose noise cannot be drawn. The policy was checked for each of its columns by itself.
 
     Args:
         sums: What is released.
         bounded: How contributions are bounded.
-        tau: How many rows of a member count in an element, 1 where members are counted.
         unit: epsilon_per.
 
     Raises:
         QuestionError: The noise of one would be beyond what is drawn.
     """
     units = bounded.units - (0 if bounded.names is None else bounded.names.units)
-    distance = bounded.typical * bounded.periods * (tau**2 * bounded.periods if bounded.of_events else 1)
+    periods = bounded.periods**2 if bounded.of_events else bounded.periods
     rho = rho_of_units(unit, units)
     for column in sums.columns:
-        width, grid = (column.high - column.low) * column.grid(bounded.grid), bounded.grid
+        clamp = Clamp(column.low, column.high, column.is_centred)
+        width, grid = clamp.width * column.grid(bounded.grid), bounded.grid
         most = max(width**2 / column.share, grid**2 / (column.count_share or Fraction(1)))
-        if variance_for(most * distance, rho) > MAX_VARIANCE:
+        if variance_for(most * bounded.typical * periods * (column.rows or 1) ** 2, rho) > MAX_VARIANCE:
             raise QuestionError(
                 "aggregates",
                 f"expected numbers whose noise can be drawn, and that of {column.called} cannot: ask for fewer at once",
@@ -135,26 +138,34 @@ def require_whole_series(query: HistogramQuery, shown: int | None, elements: int
         "time_range",
         f"expected at most {shown} elements in a series, got {elements}: a result has at most "
         f"{MAXIMUM_VALUES_SHOWN:,} sums and averages, and this question has {aggregates} of each element. Shorten the "
-        "range, take longer buckets, ask for fewer sums and averages at once (averages of a sum that was asked for are "
-        "free), or state how many elements from the beginning to show",
+        "range, take longer buckets, ask for fewer sums and averages at once, "
+        "or state how many elements from the beginning to show",
     )
 
 
 def _summed_value(coordinate: Coordinate, share: Fraction, number: int, query: HistogramQuery) -> SummedValue:
-    bounds = coordinate.bounds
-    clamp, quantum = bounds.rows if query.sums_rows else bounds.totals, bounds.quantum.size
-    parts = clamp.parts if query.sums_rows else 1
-    # With this part for its own count, a column's SUM has the least error.
-    own = clamp.count_share * share if coordinate.has_own_count else None
-    name, function = "", AggregateFunction.SUM
+    bounds, name, keeps_nulls, function = coordinate.bounds, "", False, AggregateFunction.SUM
+    rows: int | None
     if isinstance(coordinate, QueryValue):
-        name = coordinate.name
-    elif coordinate.counted is Measure.EVENTS:
-        function = AggregateFunction.ROWS
+        name, keeps_nulls, rows = coordinate.name, coordinate.keeps_nulls, coordinate.rows
     else:
-        function = AggregateFunction.MEMBERS
-    low, high = (end * parts for end in (clamp.low, clamp.high))
-    keeps_nulls = isinstance(coordinate, QueryValue) and coordinate.keeps_nulls
+        is_of_rows = coordinate.counted is Measure.EVENTS
+        function = AggregateFunction.ROWS if is_of_rows else AggregateFunction.MEMBERS
+        rows = bounds.totals.high if query.sums_rows else None
+    clamp = bounds.totals if rows is None else bounds.rows
+    parts = 1 if rows is None else clamp.parts
+    # With this part for its own count, the sum of an average has the least error.
+    own = clamp.count_share * share if coordinate.has_own_count else None
     return SummedValue(
-        name, quantum / parts, low, high, share - (own or 0), own, function, number, keeps_nulls
+        name,
+        bounds.quantum.size / parts,
+        clamp.low * parts,
+        clamp.high * parts,
+        share - (own or 0),
+        own,
+        function,
+        number,
+        keeps_nulls,
+        rows,
+        clamp.is_centred,
     )

@@ -299,6 +299,14 @@ class Table(TableKeys):
             f"it offers {' and '.join(offered_counts)}",
         )
 
+    def rows_with_value(self, column: ValueColumn, shares: Fraction) -> int:
+        """Return how many rows of a member count in full in an element, of those with a value of a column.
+
+        Raises:
+            RefusedByPolicyError: Neither the column nor the table says how many do.
+        """
+        return self.tau(Measure.EVENTS, shares) if column.rows is None else ceil(column.rows / shares)
+
     def require_total(self, measure: Counted) -> None:
         """Check that tau bounds how much one member changes a total, and not only a group.
 

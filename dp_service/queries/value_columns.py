@@ -28,8 +28,8 @@ from dp_service.values.cells import MAX_CELLS, Grid
 class ValueNulls(StrEnum):
     """What happens to a row whose value is not usable, in questions that sum the column.
 
-    DROP: it is left out. KEEP: it counts with the column's null value. OWN_COUNT: it counts, and only the column's own
-    sums and averages leave it out, which have a count of their own for that.
+    DROP, OWN_COUNT: it counts, and only the column's own sums and averages leave it out. KEEP: it counts with the
+    column's null value.
     """
 
     DROP = "drop"
@@ -55,8 +55,8 @@ class NumberKeys(Stated):
 
     Attributes:
         typical: In how many bins of the column a member typically has rows; None: in all.
-        rows: How many rows of a member count in full, in all elements together, where a question asks for numbers of
-            such columns and for no count; None: as many as the table's measures say.
+        rows: How many rows of a member with a value count in full, in all elements together; None: as many as the
+            table's measures say.
     """
 
     typical: Annotated[int, Field(gt=0, le=MAXIMUM_DOMAIN_SIZE)] | None = None

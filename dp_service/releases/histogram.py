@@ -101,7 +101,8 @@ def checked_histogram(
 
     The rows must come in descending order of count, as the query asks for them (ties in any order): another order is
     the answer to another query. Elements may not repeat, and counts lie in [0, 2^53]. A centred sum of n members is one
-    of n numbers, each within the width of its clamp: another one would move more than was priced.
+    of n numbers, each within the width of its clamp: another one would move more than was priced. Sums that are not
+    centred, and own counts, are of members with other weights than those of the counts.
 
     Args:
         types: The types of the element columns.
@@ -178,7 +179,7 @@ def _checked_sums(
     if len(sums) != len(clamps) + len(own_counts):
         raise HistogramError(f"expected sums of {len(clamps)} columns and {len(own_counts)} own counts")
     owned = {
-        place: _checked_own(column, counts)
+        place: _checked_own(column, counts.size)
         for place, column in zip(own_counts, sums[len(clamps) :], strict=True)
     }
     summed = [
@@ -188,19 +189,19 @@ def _checked_sums(
     return [*summed, *owned.values()]
 
 
-def _checked_own(column: Sequence[int], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the counts of a column's own: of the members, or rows, that the element counts."""
-    if len(column) != counts.size or not set(map(type, column)) <= {int}:
+def _checked_own(column: Sequence[int], size: int) -> NDArray[np.int64]:
+    """Return the counts of a column's own."""
+    if len(column) != size or not set(map(type, column)) <= {int}:
         raise HistogramError("expected a whole number of a column's own counts in every row")
-    if any(not 0 <= own <= count for own, count in zip(column, counts.tolist(), strict=True)):
-        raise HistogramError("expected no count of a column's own beyond that of its row")
+    if any(not 0 <= own <= MAXIMUM_COUNT for own in column):
+        raise HistogramError("expected counts of a column's own from 0 to 2^53")
     return np.array(column, dtype=np.int64)
 
 
 def _checked_column(
     column: Sequence[int], counts: NDArray[np.int64], clamp: Clamp, scale: int
 ) -> NDArray[np.int64]:
-    """Return the sums of one column if n members can have them: 2 s - (low + high) each, s between the ends."""
+    """Return the sums of one column if n members can have them: centred ones are of 2 s - (low + high) each."""
     if len(column) != counts.size:
         raise HistogramError("expected as many sums in every column as there are counts")
     if not set(map(type, column)) <= {int} or any(abs(each) > MAXIMUM_COUNT for each in column):
@@ -208,7 +209,9 @@ def _checked_column(
     array = np.array(column, dtype=np.int64)
     # Of at most 2^53 members and widths of at most 2^51: floats do not overflow, and tell which are to be compared.
     far = np.flatnonzero(np.abs(array) * (scale * (1 + 2**-40)) >= counts.astype(np.float64) * clamp.width)
-    is_beyond = any(abs(int(array[row])) * scale > int(counts[row]) * clamp.width for row in far)
+    is_beyond = clamp.is_centred and any(
+        abs(int(array[row])) * scale > int(counts[row]) * clamp.width for row in far
+    )
     # What is rounded can be even or odd.
     is_whole = scale == 1
     if is_beyond or (is_whole and np.any((array - counts * (clamp.centre % 2)) % 2)):

@@ -16,7 +16,7 @@ from dp_service.queries.max_error import ANYWAY, MAX_ERROR
 from dp_service.queries.table_contributions import Sums
 from dp_service.releases.kinds import AnyKind
 from dp_service.releases.statements import Statement
-from dp_service.terms import AggregateFunction, CountNoise
+from dp_service.terms import CountNoise
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def typical_errors(kind: AnyKind, sizes: Sums | None) -> list[TypicalError]:
         kind: The kind of the answer.
         sizes: What the policy states of the table's size; None: nothing.
     """
-    return list(_errors(kind, None if sizes is None else _counted(kind, sizes)))
+    return list(_errors(kind, sizes))
 
 
 def require_useful(errors: list[TypicalError], max_error: str) -> None:
@@ -75,38 +75,36 @@ def verdict(errors: list[TypicalError]) -> Iterator[Statement]:
     yield Statement("accuracy.verdict", text, values=tuple(_short(each.error) for each in lost or errors))
 
 
-def _errors(kind: AnyKind, counted: int | None) -> Iterator[TypicalError]:
+def _errors(kind: AnyKind, sizes: Sums | None) -> Iterator[TypicalError]:
     asked = kind.parameters
     if (scale := kind.noise_scale) is not None:
+        bounded = asked.contributions
+        rows = asked.tau if bounded is not None and bounded.of_events else None
         # The variance of Laplace noise is twice its scale in square.
         error = float(scale) * (sqrt(2) if asked.count_noise is CountNoise.LAPLACE else 1)
-        yield TypicalError("counts", error, counted)
+        yield TypicalError("counts", error, None if sizes is None else _counted(rows, sizes))
     if asked.sums is None:
         return
     for number in asked.sums.asked:
         match number.form:
             case Plain(place) if place != THE_COUNT:
                 column = asked.sums.columns[place]
-                most = None if counted is None else _largest(column) * counted
+                most = None if sizes is None else _largest(column) * _counted(column.rows, sizes)
                 yield TypicalError(number.name, kind.sum_deviations[place], most)
-            case Average(place) if counted is not None:
+            case Average(place) if sizes is not None:
                 column = asked.sums.columns[place]
-                yield TypicalError(number.name, kind.sum_deviations[place] / counted, _largest(column))
+                error = kind.sum_deviations[place] / _counted(column.rows, sizes)
+                yield TypicalError(number.name, error, _largest(column))
 
 
 def _largest(column: SummedValue) -> float:
     """Return the largest value of a member or a row, whatever its sign."""
-    if column.function is not AggregateFunction.SUM:
-        return 1
     return float(max(abs(column.low), abs(column.high)) * column.quantum)
 
 
-def _counted(kind: AnyKind, sizes: Sums) -> int:
-    """Return how many members, rows or values can count at most."""
-    bounded, tau = kind.parameters.contributions, kind.parameters.tau
-    if bounded is None or not bounded.of_events:
-        return sizes.max_members
-    return min(sizes.max_rows, tau * sizes.max_members)
+def _counted(rows: int | None, sizes: Sums) -> int:
+    """Return how many members can count at most, or how many rows, of each at most so many."""
+    return sizes.max_members if rows is None else min(sizes.max_rows, rows * sizes.max_members)
 
 
 def _short(number: float) -> str:

@@ -13,7 +13,7 @@ only, and others in 64 bits. `require_exact_sums` decides that from public numbe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -28,12 +28,15 @@ SUMS_IN_DOUBLES = 2**53
 class Clamp:
     """The steps from `low` to `high`, low < high.
 
+    What is not `is_centred` is added up as it is, so that 0 adds nothing.
+
     Raises:
         ValueError: They are no integers in this order.
     """
 
     low: int
     high: int
+    is_centred: bool = True
 
     def __post_init__(self) -> None:
         if not all(isinstance(end, int) and not isinstance(end, bool) for end in (self.low, self.high)):
@@ -45,17 +48,33 @@ class Clamp:
 
     @property
     def width(self) -> int:
-        """W = high - low: a centred value 2 x - (low + high) is within +-W.
+        """W = high - low: a centred value 2 x - (low + high) is within +-W; 2 x is within twice the largest |x|.
 
         >>> Clamp(0, 3000).width, Clamp(0, 3000).centre
         (3000, 3000)
+        >>> Clamp(-1, 3000, is_centred=False).width, Clamp(-1, 3000, is_centred=False).centre
+        (6000, 0)
         """
-        return self.high - self.low
+        return self.high - self.low if self.is_centred else 2 * self.largest
 
     @property
     def centre(self) -> int:
         """low + high, twice the middle: what is taken off twice a value to centre it."""
-        return self.low + self.high
+        return self.low + self.high if self.is_centred else 0
+
+    @property
+    def largest(self) -> int:
+        """The largest number between the ends, without its sign."""
+        return max(-self.low, self.high)
+
+    @property
+    def cell_step(self) -> int:
+        """The steps of a member's cells in a sum: the least power of two of which `largest` has at most 1024.
+
+        >>> Clamp(0, 1024).cell_step, Clamp(-1025, 0).cell_step, Clamp(0, 51_200).cell_step
+        (1, 2, 64)
+        """
+        return 1 << max(0, (self.largest - 1).bit_length() - 10)
 
     @property
     def finer(self) -> Clamp:
@@ -71,7 +90,7 @@ class Clamp:
     @property
     def is_fine(self) -> bool:
         """Whether so many steps lie between its ends that one more or less of a member hardly changes a sum."""
-        return self.width >= FINE_STEPS
+        return self.high - self.low >= FINE_STEPS
 
     @property
     def parts(self) -> int:
@@ -122,14 +141,22 @@ class ValueBounds:
         ends = [(step.exact_steps(low), step.exact_steps(high)) for low, high in (rows, totals)]
         return cls(step, Clamp(*ends[0]), Clamp(*ends[1]))
 
-    def with_zero(self) -> ValueBounds:
-        """Return the bounds of the same values where a row or a member may count with 0 instead."""
-        ends = (Clamp(min(each.low, 0), max(each.high, 0)) for each in (self.rows, self.totals))
-        return ValueBounds(self.quantum, *ends)
+    def of_sum(self, rows: int | None) -> ValueBounds:
+        """Return the bounds of a member's total in a sum, which is 0 without a row.
 
-    def over(self, rows: int) -> ValueBounds:
-        """Return the bounds where a member's total is what so many rows may reach."""
-        return ValueBounds(self.quantum, self.rows, Clamp(self.rows.low * rows, self.rows.high * rows))
+        It counts in full up to what so many rows can reach, and to the steps of its cells (`bounding.weights`).
+
+        >>> ValueBounds(Quantum(Fraction(1)), Clamp(-1, 3), Clamp(2, 5000)).of_sum(1000).totals
+        Clamp(low=0, high=3000, is_centred=False)
+        """
+        low, high = min(self.totals.low, 0), max(self.totals.high, 0)
+        if rows is not None and self.rows.low < 0:
+            low = max(low, self.rows.low * rows)
+        if rows is not None and self.rows.high > 0:
+            high = min(high, self.rows.high * rows)
+        step = Clamp(low, high).cell_step
+        totals = Clamp(low // step * step, -(-high // step) * step, is_centred=False)
+        return replace(self, totals=totals)
 
     def row(self, value: Value) -> int | None:
         """Return the clamped steps of a row's value, None if the row does not count."""
@@ -160,7 +187,7 @@ def require_exact_sums(
     Raises:
         ValueError: A member's total, twice the sum, or that sum less n (low + high) could reach the limit.
     """
-    clamp = bounds.totals if rows_of_member is None else bounds.rows.finer
+    clamp = bounds.of_sum(None).totals if rows_of_member is None else bounds.rows.finer
     # Over rows no more are summed than the table has.
     terms = members if rows_of_member is None else min(members * rows_of_member, rows)
     largest_total = rows * max(abs(bounds.rows.low), abs(bounds.rows.high))

@@ -19,28 +19,6 @@ def is_near(found: float | Fraction | None, true: float | Fraction, most: float 
     return found is not None and abs(Fraction(found) - Fraction(true)) <= most
 
 
-def is_near_sum(
-    found: Fraction,
-    true: Fraction,
-    *,
-    more: float | Fraction,
-    centre: int,
-    step: Fraction | int,
-    finer: int = 1,
-) -> bool:
-    """Return whether such noise explains a sum: half steps, around the middle of the bounds of each that is counted.
-
-    Args:
-        found: The sum that is shown.
-        true: The sum of the data.
-        more: By how much the count that is shown is above the true one.
-        centre: The lower and the upper bound together, in steps.
-        step: What a step of the sum is worth.
-        finer: How many of these have the noise of one, as a sum over rows has parts of a step.
-    """
-    return is_near(found - Fraction(more) * centre * step / 2, true, Fraction(MOST * step) * finer / 2)
-
-
 def require_near(
     found: Mapping[Any, float | None], true: Mapping[Any, float], most: float | Fraction = MOST
 ) -> None:

@@ -9,7 +9,8 @@ Released of each group, n the number of its members (or of their rows):
     B = sum of (2 x - (low + high)) + Z', Z' discrete Gaussian of parameter sigma_b^2,
 
 where x is a member's total, or the value of a row, between low and high. From these come COUNT = N, SUM =
-(B + (low + high) N) / 2 and AVG = (low + high) / 2 + B / (2 N).
+(B + (low + high) N) / 2 and AVG = (low + high) / 2 + B / (2 N). A B that is not centred is the sum of 2 x, x a member's
+total or 0: SUM = B / 2.
 
 Why it is private. Precondition: members were bounded before anything was counted (`ContributionBound`), and n and B are
 formed from the same rows. With W = high - low, a member that changes n of a group by
@@ -19,21 +20,22 @@ groups. Then that of all B is at most W^2 D, and with shares theta + theta_b = 1
     sigma_n^2 = D / (2 theta rho) + 1/11, sigma_b^2 = W^2 D / (2 theta_b rho) + 1/11
 
 the n cost theta rho and the B theta_b rho: together rho-zCDP, and sqrt(2 rho)-GDP (`gaussian_price`). Several columns
-have a B and a share each. A column that may be NULL where others are not has its own n_j, one more coordinate with the
-distance and a share of n. All parameters are exact rationals, so rho is never exceeded.
+have a B and a share each. A column of other rows than n, such as those with a value, has its own n_j, one more
+coordinate with a share; D is then that of its own rows of a member. A B that is not centred has W = 2 max(|low|,
+|high|) and the D of members. All parameters are exact rationals, so rho is never exceeded.
 
-Where members are weighted (`dp_service.bounding.weights`), all numbers of a member have its one weight V, a number of
-hundredths: n is on the grid, with V c in place of c. A B of few steps, as of numbers of rows or members, is on the grid
-too, with V b of each b. Any other B stays in its steps, with V b / 100 rounded towards 0, which is within W V c / 100.
-So D is that of the grid on which a B is.
+Where members are weighted (`dp_service.bounding.weights`), n has its weight V, a number of hundredths, and a column of
+other rows than n a weight of its own. n is on the grid, with V c in place of c. A B of few steps, as of numbers of rows
+or members, is on the grid too, with V b of each b. Any other B stays in its steps, with V b / 100 rounded towards 0,
+which is within W V c / 100. So D is that of the grid on which a B is.
 
 Over an unknown domain a group is released if it reaches m and N > T, with T from sigma_n alone (`threshold`). The B of
 a hidden group is never shown. So whatever only one member brings is hidden with probability at least 1 - delta, and
 given that, the two laws are rho-zCDP and sqrt(2 rho)-GDP apart: delta-approximately both.
 
-Why centred. Adding and removing a member moves an uncentred sum by max(|low|, |high|), but B and N separate what a
-member adds by being there from what it adds by its value. With theta = |low + high| / (W + |low + high|) the SUM has
-exactly the error of a SUM that is asked alone (`Clamp.count_share`), and COUNT and AVG come along.
+Why centred. An average needs B and n_j alike, which separate what a member adds by being there from what it adds by its
+value. With theta = |low + high| / (W + |low + high|) its sum has exactly the error of one that is not centred
+(`Clamp.count_share`).
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ from numpy.typing import NDArray
 
 from dp_service.mechanisms.aggregates.released import ReleasedColumn, ReleasedMoments
 from dp_service.mechanisms.bounded.bound_gauss import BoundGauss
-from dp_service.mechanisms.bounded.contribution_bound import ContributionBound
+from dp_service.mechanisms.bounded.contribution_bound import ContributionBound, Counted
 from dp_service.mechanisms.histogram import Histogram
 from dp_service.mechanisms.parameters import Cost, Currency, require_outcome, require_rational
 from dp_service.mechanisms.rows import Rows
@@ -77,12 +79,14 @@ class SumShare:
         share: theta_j, the column's share of the price for its B.
         count_share: The share for a count of its own; None: it shares n with the group.
         grid: What one in its B is in steps of the clamp: 1, or that of the counts.
+        rows: How many rows of a member its B and its own count are of; None: as many as n.
     """
 
     clamp: Clamp
     share: Fraction
     count_share: Fraction | None = None
     grid: int = 1
+    rows: int | None = None
 
     def shares(self) -> tuple[Fraction, ...]:
         """Return all shares."""
@@ -165,13 +169,22 @@ class BoundMoments:
     def sum_variance(self, column: int) -> Fraction:
         """Return the parameter sigma_b^2 of a column."""
         summed = self.columns[column]
-        distance = replace(self.bound, grid=summed.grid).squared_distance
+        distance = replace(self._bound_of(summed), grid=summed.grid).squared_distance
         return variance_for(summed.clamp.width**2 * distance, self.rho * summed.share)
+
+    def _bound_of(self, summed: SumShare) -> ContributionBound:
+        """Return what a member can change in a column's own count, on the grid of the counts."""
+        if summed.rows is None:
+            return self.bound
+        counted = Counted.EVENTS if summed.rows > 1 else self.bound.counted
+        return replace(self.bound, tau=summed.rows, counted=counted)
 
     def own_count_variance(self, column: int) -> Fraction | None:
         """Return the parameter of the noise in a column's own count, None if it has none."""
-        share = self.columns[column].count_share
-        return None if share is None else variance_for(self.bound.squared_distance, self.rho * share)
+        summed = self.columns[column]
+        if summed.count_share is None:
+            return None
+        return variance_for(self._bound_of(summed).squared_distance, self.rho * summed.count_share)
 
     @property
     def threshold(self) -> int | None:

@@ -53,10 +53,12 @@ from dp_service.queries.render.member_bounds import (
 from dp_service.queries.render.of_members import has_window, is_of_members, key_of_members, rows_of_members
 from dp_service.queries.render.quantiles import STEP_COLUMN, chosen_rows, counts_of_cells, member_value
 from dp_service.queries.render.sums import (
+    WEIGHT,
     at_most,
     measured,
     measures,
     numbers_of_member,
+    own_cells,
     row_steps,
     sums,
     weighted_sums,
@@ -65,7 +67,7 @@ from dp_service.queries.render.where import where_condition
 from dp_service.queries.resolution import Resolution
 from dp_service.terms import GRID
 
-_CELL, _WEIGHT, _WEIGHTED = "gris_cell", "gris_weight", "gris_weighted"
+_CELL, _WEIGHTED = "gris_cell", "gris_weighted"
 
 
 def statement(resolution: Resolution, dialect: Dialect) -> str:
@@ -225,8 +227,7 @@ def weighted_statement(resolution: Resolution, bound: Weights, dialect: Dialect)
     count = dialect.total(identifier(_WEIGHTED, dialect))
     found = f"({source}) AS {identifier('gris_bounded', dialect)}"
     found = f"{found} WHERE {condition}" if condition else found
-    weighted = weighted_sums(resolution.query, identifier(_WEIGHT, dialect), dialect)
-    selected = [_named_count(count, dialect), *weighted]
+    selected = [_named_count(count, dialect), *weighted_sums(resolution.query, dialect)]
     return _of_elements(resolution, count, selected, found, dialect, min_count=bound.min_count)
 
 
@@ -266,34 +267,41 @@ def _of_elements(
 def _weighted(resolution: Resolution, bound: Weights, dialect: Dialect) -> tuple[str, str]:
     """Write what each member adds to each of its elements, on the grid, and which of that counts.
 
-    FLOOR(SQRT(FLOOR(D / Q))) is exact in floats (`dp_service.bounding.weights`). What has a CASE is never 0 by it:
-    `at_most` says why.
+    What has a CASE is never 0 by it: `at_most` says why.
     """
-    names, member = _names(resolution.query, dialect), identifier("gris_member", dialect)
-    square, weighted = identifier("gris_square", dialect), identifier(_WEIGHTED, dialect)
-    cell, squares = "1", "COUNT(*)"
-    if resolution.query.measure is not Measure.DISTINCT_MEMBERS:
-        cell = _clipped(bound.tau, dialect)
-        squares = f"SUM(({cell}) * ({cell}))"
-    full = bound.typical * bound.tau**2
-    numbers = list(numbers_of_member(resolution.query, dialect))
-    added = [f"{cell} AS {identifier(_CELL, dialect)}", *(f"{number} AS {name}" for number, name in numbers)]
+    query = resolution.query
+    names, weighted = _names(query, dialect), identifier(_WEIGHTED, dialect)
+    cell = "1" if query.measure is Measure.DISTINCT_MEMBERS else f"({_clipped(bound.tau, dialect)})"
+    numbers = [f"{number} AS {name}" for _, number, name in numbers_of_member(query, dialect)]
+    added = [f"{cell} AS {identifier(_CELL, dialect)}", *numbers]
+    weights: list[str] = []
+    for name, each, most in [(WEIGHT, cell, bound.tau), *own_cells(query, dialect)]:
+        squares, full = identifier(name.replace(WEIGHT, "gris_square"), dialect), bound.typical * most**2
+        square = "COUNT(*)" if each == "1" else f"SUM({each} * {each})"
+        added.append(f"{square} OVER (PARTITION BY {identifier('gris_member', dialect)}) AS {squares}")
+        weights.append(f"{_weight(squares, full)} AS {identifier(name, dialect)}")
     cells = " ".join(
         [
-            f"SELECT {', '.join([*names, *added])},",
-            f"{squares} OVER (PARTITION BY {member}) AS {square}",
+            f"SELECT {', '.join([*names, *added])}",
             f"FROM ({_contributions(resolution, dialect)}) AS {identifier('gris_members', dialect)}",
         ]
     )
-    root = f"CAST(FLOOR(SQRT(FLOOR(CAST({full * GRID**2} AS DOUBLE) / {square}))) AS BIGINT)"
-    weight = f"CASE WHEN {square} > {full} THEN {root} ELSE {GRID} END"
-    selected = [*names, f"{identifier(_CELL, dialect)} * ({weight}) AS {weighted}"]
-    if numbers:
-        selected += [*(name for _, name in numbers), f"{weight} AS {identifier(_WEIGHT, dialect)}"]
+    own = [name for _, _, name in numbers_of_member(query, dialect)]
+    first = weights[0].removesuffix(f" AS {identifier(WEIGHT, dialect)}")
+    selected = [*names, f"{identifier(_CELL, dialect)} * ({first}) AS {weighted}", *own]
     source = " ".join(
-        [f"SELECT {', '.join(selected)}", f"FROM ({cells}) AS {identifier('gris_cells', dialect)}"]
+        [
+            f"SELECT {', '.join([*selected, *(weights if own else [])])}",
+            f"FROM ({cells}) AS {identifier('gris_cells', dialect)}",
+        ]
     )
     return source, "" if bound.min_count is None else f"{weighted} >= {least_kept(GRID)}"
+
+
+def _weight(square: str, full: int) -> str:
+    """Write a member's weight by the sum of its squares: FLOOR(SQRT(FLOOR(D / Q))) is exact in floats below 2^52."""
+    root = f"CAST(FLOOR(SQRT(FLOOR(CAST({full * GRID**2} AS DOUBLE) / {square}))) AS BIGINT)"
+    return f"CASE WHEN {square} > {full} THEN {root} ELSE {GRID} END"
 
 
 def relative_statement(resolution: Resolution, dialect: Dialect) -> str:

@@ -4,10 +4,10 @@ It is `dp_service.values` for engines, in IEEE doubles and 64-bit integers alone
 
     steps = floor(x * d + 1/2), or floor(x / q + 1/2) for a whole quantum q, brought between the clamps of a row;
     s = the sum of a member's steps in an element, brought between the clamps of a total;
-    the sum over members of 2 s - (low + high).
+    the sum over members of 2 s, or for an average of totals of 2 s - (low + high).
 
-Over rows a member counts as at most tau rows, with the sum S of the steps of all its c rows, or where c > tau with that
-of tau rows of their mean:
+In an average over rows a member counts as at most tau rows, with the sum S of the steps of all its c rows with a value,
+or where c > tau with that of tau rows of their mean:
 
     S' = S, or floor(S * tau / c + 1/2) within tau * low and tau * high of a row;
     the sum over members of 2 S' - (low + high) min(c, tau),
@@ -15,13 +15,10 @@ of tau rows of their mean:
 all in steps of which there are at least a thousand between the ends of a row (`Clamp.finer`).
 
 A value is brought between two whole numbers around the clamps before it is multiplied, so that nothing overflows, and a
-row is clamped before anything is added up: whether a sum fails would tell of somebody's rows. Rows whose value cannot
-be used are left out by a condition, before members are bounded; or, of a column with a count of its own, by that column
-alone: its total and how many rows it is of are formed from the others, and c is their number.
-
-What has a condition adds 0 for each row that does not meet it, and so does a number of rows, which adds 1 for the
-others. Which rows and elements of a member count does not depend on that: a condition is a function of one row, and is
-evaluated before rows are added up, as the number of steps is.
+row is clamped before anything is added up: whether a sum fails would tell of somebody's rows. A row whose value cannot
+be used, or that does not meet a number's condition, adds 0 to that number, and counts in the others; a number of rows
+adds 1 for each other one. A condition is a function of one row, and is evaluated before rows are added up, as the
+number of steps is.
 """
 
 from __future__ import annotations
@@ -45,12 +42,12 @@ from dp_service.queries.render.dialects import Dialect, identifier, literal
 from dp_service.terms import GRID, ValueType
 from dp_service.values.bounds import Clamp
 
+WEIGHT = "gris_weight"
 
-def usable_conditions(value: Coordinate, dialect: Dialect) -> Iterator[str]:
-    """Write which rows count in a column, unless those that cannot be used count with a number of their own, or 0."""
-    if isinstance(value, QueryCount) or value.condition is not None:
-        return
-    if not (value.keeps_nulls or value.has_own_count):
+
+def usable_conditions(value: QueryValue, dialect: Dialect) -> Iterator[str]:
+    """Write which rows have a number, unless one stands for those that have none."""
+    if not value.keeps_nulls:
         yield from conditions_of_use(value, dialect)
 
 
@@ -79,52 +76,76 @@ def measured(query: CanonicalQuery, dialect: Dialect) -> list[str]:
 
 def measures(query: CanonicalQuery, dialect: Dialect) -> list[str]:
     """Write these numbers: totals, how many rows some are of, and over rows or without sums the number of events."""
-    over_rows = query.rows_summed is not None
-    numbers = [_member_total(value, over_rows, dialect) for value in query.values]
-    numbers += [f"SUM({_used_or_not(query.values[place], '1', dialect)})" for place in query.own_counts]
-    if over_rows or not numbers:
+    numbers = [_member_total(value, dialect) for value in query.values]
+    numbers += [_number_of_rows(query.values[place], dialect) for place in query.own_counts]
+    if query.rows_summed is not None or not numbers:
         numbers.append("COUNT(*)")
     names = measured(query, dialect)
     return [f"{number} AS {name}" for number, name in zip(numbers, names, strict=True)]
 
 
 def sums(query: CanonicalQuery, dialect: Dialect) -> Iterator[str]:
-    """Write the centred sum of each column, over the members that are counted beside it, and then own counts."""
-    for number, name in numbers_of_member(query, dialect):
+    """Write the sum of each column, over the members that are counted beside it, and then own counts."""
+    for _, number, name in numbers_of_member(query, dialect):
         yield f"{_over_members(number, query, dialect)} AS {name}"
 
 
-def weighted_sums(query: CanonicalQuery, weight: str, dialect: Dialect) -> Iterator[str]:
+def weighted_sums(query: CanonicalQuery, dialect: Dialect) -> Iterator[str]:
     """Write the same where each member has a weight, of what a query calls as its sums.
 
     Numbers of rows and members, and values of few steps, are on the grid. Values of many steps stay in them: rounded
     towards 0, they are no more than their part.
     """
-    over_rows = query.rows_summed is not None
     values: list[Coordinate | None] = [*query.values, *(None for _ in query.own_counts)]
-    for value, (_, name) in zip(values, numbers_of_member(query, dialect), strict=True):
-        weighted = f"{name} * {weight}"
-        if isinstance(value, QueryValue) and (over_rows or value.bounds.totals.is_fine):
+    for value, (place, _, name) in zip(values, numbers_of_member(query, dialect), strict=True):
+        weighted = f"{name} * {identifier(weight_name(query, place), dialect)}"
+        if isinstance(value, QueryValue) and (value.rows is not None or value.bounds.totals.is_fine):
             part = f"FLOOR(ABS(CAST({weighted} AS DOUBLE)) / {GRID})"
             weighted = f"CAST(CASE WHEN {name} < 0 THEN -{part} ELSE {part} END AS BIGINT)"
         yield f"{dialect.total(weighted)} AS {name}"
 
 
-def numbers_of_member(query: CanonicalQuery, dialect: Dialect) -> Iterator[tuple[str, str]]:
-    """Write what a member adds to each sum, and to each own count, with what a query calls it."""
-    tau = query.rows_summed
+def weight_name(query: CanonicalQuery, place: int) -> str:
+    """Return what a query calls the weight of a member in the sum in a place: its own, or that of the count."""
+    return f"gris_weight_{place + 1}" if query.values[place].has_own_weight else WEIGHT
+
+
+def own_cells(query: CanonicalQuery, dialect: Dialect) -> Iterator[tuple[str, str, int]]:
+    """Write a member's cells of each sum with weights of its own, behind their name, and how much counts in full."""
     for place, value in enumerate(query.values):
-        if tau is not None:
-            centred = _centred_rows(value, place, tau, dialect)
+        if not value.has_own_weight:
+            continue
+        totals = value.bounds.totals
+        if value.has_own_count:
+            most = _rows_of(value) or 1
+            cell = f"({at_most(most, used_name(place), dialect)})"
         else:
-            centred = _centred_total(value, place, dialect)
+            most = totals.largest // totals.cell_step
+            cell = f"ABS({_clamped(identifier(total_name(place), dialect), totals)})"
+            if totals.cell_step > 1:
+                cell = f"CAST(CEIL(CAST({cell} AS DOUBLE) / {totals.cell_step}) AS BIGINT)"
+        yield weight_name(query, place), cell, most
+
+
+def numbers_of_member(query: CanonicalQuery, dialect: Dialect) -> Iterator[tuple[int, str, str]]:
+    """Write what a member adds to each sum, and to each own count, behind its place and with what a query calls it."""
+    for place, value in enumerate(query.values):
+        tau = query.rows_summed if isinstance(value, QueryCount) else value.rows
+        if tau is not None:
+            added = _centred_rows(value, place, tau, dialect)
+        else:
+            added = _of_total(value, place, dialect)
             if value.has_own_count:
                 # A member without a usable row adds nothing, and not twice a total of 0 less low + high.
-                centred = f"({centred}) * ({at_most(1, used_name(place), dialect)})"
-        yield centred, identifier(sum_name(place), dialect)
+                added = f"({added}) * ({at_most(1, used_name(place), dialect)})"
+        yield place, added, identifier(sum_name(place), dialect)
     for number, place in enumerate(query.own_counts):
-        counted = at_most(1 if tau is None else tau, used_name(place), dialect)
-        yield counted, identifier(own_count_name(number), dialect)
+        counted = at_most(_rows_of(query.values[place]) or 1, used_name(place), dialect)
+        yield place, counted, identifier(own_count_name(number), dialect)
+
+
+def _rows_of(value: Coordinate) -> int | None:
+    return value.rows if isinstance(value, QueryValue) else None
 
 
 def at_most(most: int, name: str, dialect: Dialect) -> str:
@@ -145,14 +166,18 @@ def _over_members(number: str, query: CanonicalQuery, dialect: Dialect) -> str:
     return total if query.dimensions else f"COALESCE({total}, 0)"
 
 
-def _member_total(value: Coordinate, over_rows: bool, dialect: Dialect) -> str:
+def _member_total(value: Coordinate, dialect: Dialect) -> str:
     """Write the sum of a member's rows in an element, each of them rounded and clamped, or their number."""
     if isinstance(value, QueryCount):
-        return "COUNT(*)" if value.condition is None else f"SUM({_used_or_not(value, '1', dialect)})"
+        return _number_of_rows(value, dialect)
     steps = _clamped(_steps(value, dialect), value.bounds.rows)
-    if value.has_own_count or value.condition is not None:
-        return f"SUM({_used_or_not(value, steps, dialect)})"
-    return f"SUM(CAST({steps} AS BIGINT))"
+    return f"SUM({_used_or_not(value, steps, dialect)})"
+
+
+def _number_of_rows(value: Coordinate, dialect: Dialect) -> str:
+    """Write how many of a member's rows in an element meet the condition and have a value that can be used."""
+    number = _used_or_not(value, "1", dialect)
+    return "COUNT(*)" if number == "1" else f"SUM({number})"
 
 
 def _used_or_not(value: Coordinate, number: str, dialect: Dialect) -> str:
@@ -162,8 +187,9 @@ def _used_or_not(value: Coordinate, number: str, dialect: Dialect) -> str:
         conditions += conditions_of_use(value, dialect)
     if value.condition is not None:
         conditions.append(written_condition(value.condition, dialect, is_nested=True))
-    usable = " AND ".join(conditions)
-    return f"CAST(CASE WHEN {usable} THEN {number} ELSE 0 END AS BIGINT)"
+    if conditions:
+        number = f"CASE WHEN {' AND '.join(conditions)} THEN {number} ELSE 0 END"
+    return number if number == "1" else f"CAST({number} AS BIGINT)"
 
 
 def row_steps(value: QueryValue, dialect: Dialect, integer: str = "BIGINT") -> str:
@@ -178,11 +204,11 @@ def within_totals(number: str, value: QueryValue) -> str:
     return _clamped(number, value.bounds.totals)
 
 
-def _centred_total(value: Coordinate, place: int, dialect: Dialect) -> str:
-    """Write what one member adds to the sum of a column: 2 s - (low + high)."""
+def _of_total(value: Coordinate, place: int, dialect: Dialect) -> str:
+    """Write what the total of one member adds to the sum of a column: 2 s, or 2 s - (low + high)."""
     totals = value.bounds.totals
     clamped = _clamped(identifier(total_name(place), dialect), totals)
-    return f"2 * {clamped} - ({totals.centre})"
+    return f"2 * {clamped} - ({totals.centre})" if totals.is_centred else f"2 * {clamped}"
 
 
 def _centred_rows(value: Coordinate, place: int, tau: int, dialect: Dialect) -> str:

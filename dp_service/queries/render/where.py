@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dp_service.queries.canonical_columns import (
-    Coordinate,
     QueryColumn,
+    QueryValue,
     TextRestriction,
     column_conditions,
 )
@@ -35,9 +35,10 @@ def where_condition(resolution: Resolution, dialect: Dialect, *, is_nested: bool
     return " AND ".join(dict.fromkeys(conditions))
 
 
-def _values_of(query: CanonicalQuery) -> Iterator[Coordinate]:
-    """Yield what is added up, or has quantiles, and of what there are bins."""
-    yield from query.used_values
+def _values_of(query: CanonicalQuery) -> Iterator[QueryValue]:
+    """Yield what has quantiles, and of what there are bins."""
+    if query.quantiles is not None:
+        yield query.quantiles.value
     yield from (value for each in query.dimensions for value in each.values_read)
 
 

@@ -58,7 +58,6 @@ from dp_service.queries.sql.tokens import tokens_of
 from dp_service.queries.sql.wrappers import flattened
 from dp_service.queries.structured import MAXIMUM_K, Free, HistogramQuery
 from dp_service.queries.tables import Policy, Table
-from dp_service.terms import MemberValue
 
 _Answer = TypeVar("_Answer")
 
@@ -219,17 +218,15 @@ def _question(select: tree.Select, policy: Policy) -> HistogramQuery:
         over_rows=bool(selected.aggregates)
         and measure is Measure.DISTINCT_MEMBERS
         and not selected.of_members,
-        is_of_values=_is_of_values(select, selected, measure),
+        is_of_values=_is_of_values(select, selected, ordered),
     )
 
 
-def _is_of_values(select: tree.Select, selected: SelectList, measure: Counted) -> bool:
-    """Return whether a question needs no count of rows: neither as a number, nor in a condition on numbers."""
-    if selected.quantiles:
-        return all(each.of is MemberValue.ROWS for each in selected.quantiles)
+def _is_of_values(select: tree.Select, selected: SelectList, ordered: Order) -> bool:
+    """Return whether a question needs no count: neither as a number, nor in a condition on numbers."""
     parts = [part for each in selected.aggregates for part in each.parts]
-    is_of_rows = measure is Measure.EVENTS and selected.count is None and not select.having
-    return is_of_rows and bool(parts) and all(part.column for part in parts)
+    is_counted = selected.count is not None or ordered.measure is not None or bool(select.having)
+    return not is_counted and bool(parts) and all(part.column for part in parts)
 
 
 def _limit(select: tree.Select, *, is_free: bool) -> int | None:

@@ -151,8 +151,6 @@ def select_list_of(select: tree.Select, scope: Scope) -> SelectList:
             "expected nothing but columns, percentiles, MIN and MAX: counts, SUM and AVG are another release, so ask "
             f"for them apart, and for a median by {median(scope.table, found.quantiles[0].column, found.names)}",
         )
-    if found.counts_members and not of_members:
-        _check_beside_members(select, found, scope)
     _check_aliases(select, found, scope)
     return found
 
@@ -169,20 +167,6 @@ def _beside_members(columns: Sequence[Column]) -> tuple[Column, ...]:
 def is_of_each_member(node: tree.Expression) -> bool:
     """Return whether an expression has a number of each member."""
     return isinstance(node, tree.OfMember) or any(map(is_of_each_member, tree.parts_of(node)))
-
-
-def _check_beside_members(select: tree.Select, found: SelectList, scope: Scope) -> None:
-    """Refuse averages of rows beside a count of members, which no count of rows is beside to divide by."""
-    averages = [each for each in found.aggregates if isinstance(each.form, Average)]
-    if averages:
-        average = next(
-            each.value for each in select.items if is_number(each.value) and not is_count(each.value)
-        )
-        refuse(
-            average,
-            "an average beside COUNT(DISTINCT ..) is not accepted: it is over rows, so ask for it with COUNT(*), or "
-            f"alone. {_of_totals(averages[0], found, scope)}",
-        )
 
 
 def _of_totals(average: AskedNumber, found: SelectList, scope: Scope) -> str:
@@ -233,15 +217,14 @@ def dimension_selected(item: tree.Item, scope: Scope) -> Dimension:
 def measure_without_count(found: SelectList, select: tree.Select, scope: Scope) -> Measure | None:
     """Return which count comes with sums and averages whose text selects none; None: no number is selected.
 
-    Numbers are over rows, as in SQL. Where the policy does not say how many rows of a member count, a sum over rows is
-    one of members' totals.
+    Numbers are over rows, as in SQL, and are bounded by themselves: members are counted, which costs least.
     """
     if not found.aggregates:
         return Measure.DISTINCT_MEMBERS if found.quantiles else None
-    if scope.table.measures.counts_rows or AggregateFunction.ROWS in found.added:
+    if AggregateFunction.ROWS in found.added:
         return Measure.EVENTS
     averages = [each for each in found.aggregates if isinstance(each.form, Average)]
-    if averages:
+    if averages and not scope.table.measures.counts_rows and not found.of_members:
         refuse(
             next(each.value for each in select.items if is_number(each.value)),
             "AVG is over rows, which the policy does not offer for this table. "

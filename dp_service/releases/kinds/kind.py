@@ -21,7 +21,7 @@ from dp_service.noise.source import KeyedNoise
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.releases.histogram import TypedHistogram, over_domain, within
 from dp_service.releases.kinds.coverage import AtLeast, Coverage, of_counts, of_number
-from dp_service.releases.kinds.parts import IncompleteParametersError, clipped, counts_of, covering
+from dp_service.releases.kinds.parts import IncompleteParametersError, clamp_of, clipped, counts_of, covering
 from dp_service.releases.kinds.views import ExpectedAccuracy, ReleaseView
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.statements import Statement, elements
@@ -91,7 +91,7 @@ class Kind(ABC, Generic[_Mechanism]):
     def clamps(self) -> tuple[Clamp, ...]:
         """The ends of a member's total in each column that is summed."""
         sums = self.parameters.sums
-        return () if sums is None else tuple(Clamp(each.low, each.high) for each in sums.columns)
+        return () if sums is None else tuple(map(clamp_of, sums.columns))
 
     @property
     def scales(self) -> tuple[int, ...]:

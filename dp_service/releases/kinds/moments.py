@@ -34,12 +34,17 @@ from dp_service.releases.kinds.bounded import (
 )
 from dp_service.releases.kinds.cutting import fitting_list
 from dp_service.releases.kinds.kind import Fields, Value
-from dp_service.releases.kinds.parts import IncompleteParametersError, counts_of, made, some_intervals
+from dp_service.releases.kinds.parts import (
+    IncompleteParametersError,
+    clamp_of,
+    counts_of,
+    made,
+    some_intervals,
+)
 from dp_service.releases.kinds.views import AnsweredAggregate, IntervalKind, ReleaseView
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.statements import Statement
 from dp_service.terms import AggregateFunction, Element
-from dp_service.values.bounds import Clamp
 
 Integers = NDArray[np.int64]
 
@@ -57,10 +62,7 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
         bound = bound_of(stated, parameters.tau)
         columns = tuple(
             SumShare(
-                Clamp(column.low, column.high),
-                column.share,
-                column.count_share,
-                column.grid(stated.grid),
+                clamp_of(column), column.share, column.count_share, column.grid(stated.grid), column.rows or 1
             )
             for column in sums.columns
         )
@@ -129,23 +131,12 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
     def meaning(self, columns: Sequence[str], confidence: float) -> Iterator[Statement]:
         """Yield what bounding means, what is summed, how sensitive it is, and what noise it carries."""
         yield from super().meaning(columns, confidence)
-        of = (
-            "rows: averages are per row, and not per member."
-            if self.parameters.sums_rows
-            else "members' totals: of each member one number in each element, the sum of its rows."
-        )
         share = self.sums.share
-        yield Statement(
-            "sums.of",
-            f"Sums and averages are of {of} The counts take {share} of the units.",
-            values=(str(share),),
-        )
+        yield Statement("sums.of", f"The counts take {share} of the units.", values=(str(share),))
         if any(column.condition for column in self.sums.columns):
             yield OF_CONDITIONS
         for column, deviation in zip(self.sums.columns, self.sum_deviations, strict=True):
-            yield from added_in_words(
-                column, deviation, over_rows=self.parameters.sums_rows, tau=self.parameters.tau
-            )
+            yield from added_in_words(column, deviation)
         yield from self.of_numbers(self.sums)
 
     @property
@@ -219,7 +210,7 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
 def sum_deviation(moments: BoundMoments, place: int, column: SummedValue) -> float:
     """Return the standard deviation of a sum, half of B + (low + high) N, in the units of its column."""
     own = moments.own_count_variance(place)
-    of_counts = (moments.count_variance if own is None else own) * (column.low + column.high) ** 2
+    of_counts = (moments.count_variance if own is None else own) * moments.columns[place].clamp.centre ** 2
     of_sum = moments.sum_variance(place) / moments.columns[place].grid ** 2
     return math.sqrt(of_sum + of_counts / moments.bound.grid**2) / 2 * float(column.quantum)
 

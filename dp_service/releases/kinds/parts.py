@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_service.mechanisms.intervals import CountIntervals
+from dp_service.parameters.aggregates import SummedValue
 from dp_service.parameters.release import ReleaseParameters
 from dp_service.releases.kinds.views import IntervalKind
 from dp_service.releases.mechanism_output import MechanismOutput
 from dp_service.releases.statements import Statement, percent
+from dp_service.values.bounds import Clamp
 
 _Made = TypeVar("_Made")
 HALF = Fraction(1, 2)
@@ -45,6 +47,11 @@ def needed(number: int | None) -> int:
     if number is None:
         raise IncompleteParametersError
     return number
+
+
+def clamp_of(column: SummedValue) -> Clamp:
+    """Return the ends of what a release adds up."""
+    return Clamp(column.low, column.high, column.is_centred)
 
 
 WHAT_HELPS = "Fewer columns, longer buckets, a longer time or wider conditions make counts larger."

@@ -15,13 +15,13 @@ import duckdb
 
 from dp_service.queries.asked_numbers import AskedNumber, AskedQuantile, Measure, sum_of
 from dp_service.queries.canonical import canonicalise
-from dp_service.queries.canonical_columns import QueryValue
 from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.queries.columns import Column
+from dp_service.queries.coordinates import query_value
 from dp_service.queries.policy_values import total_name
 from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.render.quantiles import member_value
-from dp_service.queries.render.sums import conditions_of_use, measures, usable_conditions
+from dp_service.queries.render.sums import measures, usable_conditions
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Table
 from dp_service.queries.value_columns import QuantileColumn, ValueColumn
@@ -70,8 +70,7 @@ class Clamped:
 def unusable(table: Table) -> Iterator[tuple[_Valued, str]]:
     """Yield the columns of which rows are left out for their value, with the condition for these rows."""
     for value in _columns(table):
-        (used,) = _asking(table, value).used_values
-        if conditions := list(usable_conditions(used, _DUCKDB)):
+        if conditions := _usable(value):
             yield value, f"NOT ({' AND '.join(conditions)})"
 
 
@@ -119,12 +118,9 @@ def _of_member(table: Table, value: _Valued) -> str:
     return f"{member_value(query.quantiles, _DUCKDB)} AS {total_name(0)}"
 
 
-def _usable(table: Table, value: _Valued) -> list[str]:
+def _usable(value: _Valued) -> list[str]:
     """Return which rows the column's own numbers are of, also where the others count without it."""
-    (used,) = _asking(table, value).used_values
-    if isinstance(used, QueryValue) and used.has_own_count:
-        return list(conditions_of_use(used, _DUCKDB))
-    return list(usable_conditions(used, _DUCKDB))
+    return list(usable_conditions(query_value(value), _DUCKDB))
 
 
 def _of_rows(connection: duckdb.DuckDBPyConnection, table: Table, value: _Valued) -> Clamped:
@@ -135,7 +131,7 @@ def _of_rows(connection: duckdb.DuckDBPyConnection, table: Table, value: _Valued
     low, high = (float(end * bounds.quantum.size) for end in (bounds.rows.low, bounds.rows.high))
     sql = (
         f"SELECT {_counted(f'{number} < $low - $half', f'{number} >= $high + $half', number)} "  # noqa: S608
-        f"FROM {source.table} WHERE {' AND '.join([source.condition, *_usable(table, value)])}"
+        f"FROM {source.table} WHERE {' AND '.join([source.condition, *_usable(value)])}"
     )
     found = connection.execute(
         sql, {"low": low, "high": high, "half": float(half), **source.values}
@@ -171,7 +167,7 @@ def _of_groups(
     """Count what bounds change of members' values in groups: what these are called, of which rows, by which keys."""
     by, source, keys = groups
     name = total_name(0)
-    condition = " AND ".join([source.condition, *_usable(table, value)])
+    condition = " AND ".join([source.condition, *_usable(value)])
     sql = (
         f"SELECT {_counted(f'{name} < $low', f'{name} > $high', name)} FROM ("  # noqa: S608
         f"SELECT {_of_member(table, value)} FROM {source.table} WHERE {condition} GROUP BY {keys})"

@@ -114,29 +114,32 @@ def _changes(resolution: Resolution, whole: TypedHistogram, without: TypedHistog
     if any(not 1 <= change[0] <= tau * grid for change in moved):
         yield NOT_COUNTED
     counted_in = {place: 1 + sums + number for number, place in enumerate(owned)}
-    if any(not 0 <= change[place] <= change[0] for change in moved for place in counted_in.values()):
-        yield "a member changes an own count by more than that of its element"
+    rows = [column.rows or tau for column in mechanism.columns]
+    if any(
+        not 0 <= change[owner] <= rows[place] * grid
+        for change in moved
+        for place, owner in counted_in.items()
+    ):
+        yield "a member changes an own count by more than its rows"
     for place, column in enumerate(mechanism.columns):
-        counted = counted_in.get(place, 0)
         most = Fraction(column.clamp.width * column.grid, grid)
-        if any(abs(change[1 + place]) > most * change[counted] for change in moved):
+        counts = [change[counted_in.get(place, 0)] if column.clamp.is_centred else grid for change in moved]
+        if any(abs(change[1 + place]) > most * count for change, count in zip(moved, counts, strict=True)):
             yield "a member changes a sum by more than its width"
-    own_variances = [mechanism.own_count_variance(place) for place in owned]
-    variances = [
-        mechanism.count_variance,
-        *map(mechanism.sum_variance, range(sums)),
-        *(each for each in own_variances if each is not None),
+    shares = [
+        (mechanism.count_variance, mechanism.share),
+        *((mechanism.sum_variance(place), each.share) for place, each in enumerate(mechanism.columns)),
+        *((mechanism.own_count_variance(place), mechanism.columns[place].count_share) for place in owned),
     ]
-    assert len(variances) == len(nothing)
+    assert len(shares) == len(nothing)
     if sum(change[0] ** 2 for change in moved) > mechanism.bound.squared_distance:
         yield CHARGED
-    rho = sum(
-        Fraction(change[place] ** 2) / (2 * (variance - DISCRETENESS))
-        for change in moved
-        for place, variance in enumerate(variances)
-    )
-    if rho > mechanism.rho:
-        yield CHARGED
+    for place, (variance, share) in enumerate(shares):
+        assert variance is not None
+        assert share is not None
+        lost = sum(Fraction(change[place] ** 2) for change in moved) / (2 * (variance - DISCRETENESS))
+        if lost > mechanism.rho * share:
+            yield CHARGED
 
 
 def _numbers(histogram: TypedHistogram) -> dict[object, tuple[int, ...]]:

@@ -132,9 +132,11 @@ def test_members_of_any_size_change_numbers_within_the_price(
     "wrong",
     [
         lambda sql: sql.replace("FLOOR(SQRT(", "CEIL(SQRT("),
-        lambda sql: sql.replace('* "gris_weight"', "* 100"),
+        lambda sql: sql.replace('* "gris_weight_2"', "* 100"),
+        lambda sql: sql.replace('* "gris_weight_2"', '* "gris_weight"'),
+        lambda sql: sql.replace('ABS((CASE WHEN "gris_total_2"', '0 * ABS((CASE WHEN "gris_total_2"'),
     ],
-    ids=["rounded up", "values without a weight"],
+    ids=["rounded up", "values without a weight", "values with the weight of rows", "cells of nothing"],
 )
 def test_wrong_weights_of_numbers_are_found(
     asked_of: Asked, monkeypatch: pytest.MonkeyPatch, wrong: Callable[[str], str]
@@ -191,12 +193,12 @@ def test_numbers_without_a_bound_of_their_own_are_found(
     asked_of: Asked, monkeypatch: pytest.MonkeyPatch, number: str
 ) -> None:
     """Ada has three rows that meet the condition: she would move a count of members by 3, and one of rows beyond 2."""
-    monkeypatch.setattr(sums, "_centred_total", unclamped)
+    monkeypatch.setattr(sums, "_of_total", unclamped)
     assert BEYOND in found_of(asked_of, number)
 
 
 @pytest.mark.parametrize(
-    "number", ["COUNT(*) FILTER (WHERE whole > 1)", "SUM(whole) FILTER (WHERE whole > 1)"]
+    "number", ["COUNT(*) FILTER (WHERE whole > 1)", "AVG(whole) FILTER (WHERE whole > 1)"]
 )
 def test_a_condition_over_rows_that_were_not_bounded_is_found(
     asked_of: Asked, monkeypatch: pytest.MonkeyPatch, number: str
@@ -212,10 +214,10 @@ def test_an_average_of_members_without_a_row_is_found(
 ) -> None:
     """Eve has no value in b: she must not move the sum by low + high beside an own count without her."""
 
-    def of_everybody(query: CanonicalQuery, dialect: Dialect) -> Iterator[tuple[str, str]]:
-        has_row = sums.at_most(1, "gris_used_1", dialect)
-        for number, name in sums.numbers_of_member(query, dialect):
-            yield number.removesuffix(f" * ({has_row})"), name
+    def of_everybody(query: CanonicalQuery, dialect: Dialect) -> Iterator[tuple[int, str, str]]:
+        for place, number, name in sums.numbers_of_member(query, dialect):
+            has_row = sums.at_most(1, f"gris_used_{place + 1}", dialect)
+            yield place, number.removesuffix(f" * ({has_row})"), name
 
     monkeypatch.setattr(
         import_module("dp_service.queries.render.statement"), "numbers_of_member", of_everybody

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from dp_service.bounding.weights import least_kept, weight
 from dp_service.parameters.numbers import Average
 from dp_service.queries.asked_numbers import AskedNumber, Measure, Part, sum_of
+from dp_service.queries.canonical_columns import QueryValue
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery
@@ -23,7 +24,7 @@ from dp_service.queries.tables import Policy, Table
 from dp_service.queries.value_columns import ValueColumn, ValueNulls
 from dp_service.terms import GRID, AggregateFunction, ValueType
 from dp_service.values.quantum import Value
-from tests.support.member_sums import GroupSums, SummedColumn, group_sums
+from tests.support.member_sums import SummedColumn, group_sums
 
 NOW = 1_700_000_000
 POLICY = """
@@ -48,13 +49,13 @@ WHOLES = (
     "{type: int64, lower: 0, upper: 10}",
     "{type: int64, lower: -7, upper: 5, row_lower: -3, row_upper: 20, nulls: keep, null_value: 2}",
     "{type: int64, quantum: 3, lower: -9, upper: 12, row_lower: -6, row_upper: 6, null_value: 3}",
-    "{type: int64, lower: 2, upper: 10, row_lower: -4, row_upper: 15, nulls: own_count, null_value: 3}",
+    "{type: int64, lower: 2, upper: 10, row_lower: -4, row_upper: 15, null_value: 3, rows: 2}",
 )
 NUMBERS = (
     "{type: decimal, quantum: '0.01', lower: 0, upper: 20, row_upper: '5.5'}",
     "{type: decimal, quantum: '0.25', lower: -10, upper: 10, nulls: keep, null_value: '-0.5'}",
     "{type: decimal, quantum: 2, lower: 4, upper: 100, row_lower: -20, row_upper: 30, null_value: 6}",
-    "{type: decimal, quantum: '0.25', lower: 1, upper: 10, row_lower: -4, row_upper: 15, nulls: own_count}",
+    "{type: decimal, quantum: '0.01', lower: 1, upper: 50, row_lower: -4, row_upper: 15, rows: 1}",
 )
 
 
@@ -122,31 +123,20 @@ ROWS = st.lists(
 
 
 def reference(query: HistogramQuery, policy: Policy, rows: Sequence[Row]) -> list[tuple[object, ...]]:
-    """Return what an engine should answer: elements, n, centred sums and own counts, in the order of the query."""
-    table = policy.table(query.table)
-    names = sorted({part.column for each in query.aggregates for part in each.parts})
-    columns = [table.value(name) for name in names]
-    by_member: dict[str, dict[str, list[list[Value]]]] = defaultdict(lambda: defaultdict(list))
+    """Return what an engine should answer: elements, n, sums and own counts, in the order of the query."""
+    table, asked = policy.table(query.table), resolve(query, policy, now=NOW)
+    values = [value for value in asked.query.values if isinstance(value, QueryValue)]
+    by_member: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
-        values = [_read(getattr(row, column.name), column) for column in columns]
-        is_usable = all(
-            column.nulls is not ValueNulls.DROP or column.bounds.row(value) is not None
-            for column, value in zip(columns, values, strict=True)
-        )
         element = _element(row, query, table)
-        if row.member is not None and element is not None and is_usable:
-            by_member[row.member][element].append(values)
-    summed = list(map(_summed, columns))
-    asked = resolve(query, policy, now=NOW).parameters
-    tau, bounded = asked.tau if query.sums_rows else None, asked.contributions
-    cells = [
-        {
-            element: _numbers(group_sums([values], summed, rows_of_member=tau))
-            for element, values in elements.items()
-        }
+        if row.member is not None and element is not None:
+            by_member[row.member][element].append(row)
+    tau, bounded = asked.parameters.tau if query.sums_rows else 1, asked.parameters.contributions
+    members = [
+        {element: _of_member(of_element, values, table, tau) for element, of_element in elements.items()}
         for elements in by_member.values()
     ]
-    nothing = _numbers(group_sums([], summed))
+    nothing = [0] * (1 + len(values) + sum(value.has_own_count for value in values))
     least = 1
     if query.dimensions and bounded is not None:
         domain = next(column.domain for column in table.columns if column.name == "text")
@@ -154,37 +144,64 @@ def reference(query: HistogramQuery, policy: Policy, rows: Sequence[Row]) -> lis
         # Of a known domain that is no larger than Delta, every member may count in all.
         if domain is None or bounded.typical < len(domain):
             cut, least = (1, 1) if domain is not None else (least_kept(GRID), least * GRID)
-            narrow = [not column.bounds.totals.is_fine if tau is None else False for column in columns]
-            on_grid = [True, *narrow, *(True for _ in nothing[1 + len(columns) :])]
-            squared = bounded.typical * (tau or 1) ** 2 * GRID**2
-            cells = [weighted_numbers(of_member, squared, on_grid, cut) for of_member in cells]
-    found: dict[str, tuple[int, ...]] = {}
-    for element, numbers in (each for of_member in cells for each in of_member.items()):
-        found[element] = tuple(map(sum, zip(found.get(element, nothing), numbers, strict=True)))
+            members = [weighted_numbers(of_member, bounded.typical, cut) for of_member in members]
+    found: dict[str, list[int]] = {}
+    for element, numbers in (each for of_member in members for each in of_member.items()):
+        found[element] = [
+            before + each.number for before, each in zip(found.get(element, nothing), numbers, strict=True)
+        ]
     if not query.dimensions:
-        return [found.get("", nothing)]
+        return [tuple(found.get("", nothing))]
     answers = sorted(found.items(), key=lambda each: (-each[1][0], each[0]))
     return [(element, *numbers) for element, numbers in answers if numbers[0] >= least]
 
 
-def weighted_numbers(
-    cells: dict[str, tuple[int, ...]], squared: int, on_grid: Sequence[bool], least: int
-) -> dict[str, tuple[int, ...]]:
-    """Return the numbers of a member where it is weighted: those of values in their own steps, rounded towards 0."""
-    by = weight(squared, sum(numbers[0] ** 2 for numbers in cells.values()))
-    return {
-        element: tuple(
-            by * number if is_on_grid else int(Fraction(by * number, GRID))
-            for number, is_on_grid in zip(numbers, on_grid, strict=True)
+class Added(NamedTuple):
+    """What a member adds to one number in an element: its cell there, how much counts in full, whether in own steps."""
+
+    number: int
+    cell: int
+    full: int
+    is_fine: bool = False
+
+
+def _of_member(rows: Sequence[Row], values: Sequence[QueryValue], table: Table, tau: int) -> list[Added]:
+    counted = min(len(rows), tau)
+    added, own = [Added(counted, counted, tau)], []
+    for value in values:
+        column = table.value(value.name)
+        read = [[_read(getattr(row, value.name), column)] for row in rows]
+        stands = (
+            column.bounds.quantum.exact_steps(column.null_value or Fraction(0)) if value.keeps_nulls else None
         )
+        summed = SummedColumn(value.bounds, stands, has_own_count=True)
+        (found,) = group_sums([read], [summed], rows_of_member=value.rows).columns
+        is_fine = value.rows is not None or value.bounds.totals.is_fine
+        if value.has_own_count:
+            assert found.count is not None
+            added.append(Added(found.centred, found.count, value.rows or 1, is_fine))
+            own.append(Added(found.count, found.count, value.rows or 1))
+        else:
+            step = value.bounds.totals.cell_step
+            full = -(-value.bounds.totals.largest // step)
+            added.append(Added(found.centred, -(-abs(found.centred) // 2 // step), full, is_fine))
+    return added + own
+
+
+def weighted_numbers(cells: dict[str, list[Added]], typical: int, least: int) -> dict[str, list[Added]]:
+    """Return the numbers of a weighted member: those of values in their own steps, rounded towards 0."""
+    weights = [
+        weight(typical * each[0].full ** 2 * GRID**2, sum(one.cell**2 for one in each) or 1)
+        for each in zip(*cells.values(), strict=True)
+    ]
+    return {
+        element: [
+            one._replace(number=int(Fraction(by * one.number, GRID)) if one.is_fine else by * one.number)
+            for by, one in zip(weights, numbers, strict=True)
+        ]
         for element, numbers in cells.items()
-        if by * numbers[0] >= least
+        if weights[0] * numbers[0].number >= least
     }
-
-
-def _numbers(sums: GroupSums) -> tuple[int, ...]:
-    own = (column.count for column in sums.columns if column.count is not None)
-    return (sums.count, *(column.centred for column in sums.columns), *own)
 
 
 def odd_rows(count: int) -> list[Row]:
@@ -277,10 +294,3 @@ def _read(value: Value, column: ValueColumn) -> Value:
         column.nulls is not ValueNulls.KEEP and column.null_value is not None and value == column.null_value
     )
     return None if is_null else value
-
-
-def _summed(column: ValueColumn) -> SummedColumn:
-    stands = None
-    if column.nulls is ValueNulls.KEEP and column.null_value is not None:
-        stands = column.bounds.quantum.exact_steps(column.null_value)
-    return SummedColumn(column.bounds, stands, has_own_count=column.nulls is ValueNulls.OWN_COUNT)

@@ -21,11 +21,11 @@ from dp_service.queries.render import render
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql, with_places
 from dp_service.queries.structured import HistogramQuery
-from dp_service.terms import GRID, AggregateFunction
+from dp_service.terms import AggregateFunction
 from dp_service.values.bounds import Clamp, ValueBounds
 from dp_service.values.quantum import Quantum, Value
 from tests.support.member_sums import SummedColumn, group_sums
-from tests.support.queries.sums import weighted_numbers
+from tests.support.queries.sums import Added, weighted_numbers
 
 _COLUMNS = """
       m: {type: string}
@@ -127,16 +127,16 @@ def test_other_numbers_are_other_questions() -> None:
         *(each[0] for each in SAME.values()),
         MEMBERS,
         "AVG(x) FILTER (WHERE n = 1)",
-        "SUM(x)",
         f"{MEMBERS}, SUM(x)",
         f"{MEMBERS}, SUM(x) FILTER (WHERE n = 2)",
         f"{MEMBERS}, COUNT(*) FILTER (WHERE n = 1)",
         f"{MEMBERS}, COUNT(*) FILTER (WHERE n = 1), SUM(x)",
         f"{MEMBERS}, {MEMBERS} FILTER (WHERE n = 1)",
     ]
-    asked = [resolved(numbers(each)).query for each in texts]
-    asked.append(resolved(f"SELECT text, SUM(x) FROM t WHERE n = 1 GROUP BY text").query)  # noqa: F541
-    assert len(set(map(canonical_bytes, asked))) == len(asked)
+    asked = [resolved(numbers(each)) for each in texts]
+    asked.append(resolved("SELECT text, SUM(x) FROM t WHERE n = 1 GROUP BY text"))
+    found = {(canonical_bytes(each.query), str(each.parameters.specified(drawn_by=(1, 1)))) for each in asked}
+    assert len(found) == len(asked)
 
 
 def test_a_question_without_numbers_with_conditions_has_the_order_and_the_shares_that_it_had() -> None:
@@ -357,9 +357,10 @@ def test_a_number_that_is_the_count_is_refused() -> None:
         Part(AggregateFunction.ROWS, "x")
 
 
-def column(rows: tuple[int, int], totals: tuple[int, int], *, own: bool = False) -> SummedColumn:
+def column(rows: int, low: int, high: int, *, is_sum: bool = False, own: bool = False) -> SummedColumn:
     """Return how a number is added up, by the reference."""
-    return SummedColumn(ValueBounds(Quantum(Fraction(1)), Clamp(*rows), Clamp(*totals)), None, own)
+    bounds = ValueBounds(Quantum(Fraction(1)), Clamp(0, rows), Clamp(low, high, is_centred=not is_sum))
+    return SummedColumn(bounds, None, own)
 
 
 def meets(n: int | None) -> bool:
@@ -388,21 +389,28 @@ def every(_: int | None, __: int | None) -> Value:
 
 
 FORMS = [
-    (MEMBERS, f"{MEMBERS} FILTER (WHERE n > 3)", counted, column((0, 1), (0, 1))),
-    (MEMBERS, "COUNT(*) FILTER (WHERE n > 3)", counted, column((0, 1), (0, 3))),
-    (MEMBERS, "COUNT(*)", every, column((0, 1), (0, 3))),
-    (MEMBERS, "SUM(x) FILTER (WHERE n > 3)", added, column((0, 10), (0, 30))),
-    ("COUNT(*)", "COUNT(*) FILTER (WHERE n > 3)", counted, column((0, 1), (0, 3))),
-    ("COUNT(*)", "SUM(x) FILTER (WHERE n > 3)", added, column((0, 10), (0, 10))),
-    ("COUNT(*)", "AVG(x) FILTER (WHERE n > 3)", averaged, column((0, 10), (2, 10), own=True)),
+    (MEMBERS, f"{MEMBERS} FILTER (WHERE n > 3)", counted, column(1, 0, 1)),
+    (MEMBERS, "COUNT(*) FILTER (WHERE n > 3)", counted, column(1, 0, 3, is_sum=True)),
+    (MEMBERS, "COUNT(*)", every, column(1, 0, 3, is_sum=True)),
+    (MEMBERS, "SUM(x) FILTER (WHERE n > 3)", added, column(10, 0, 10, is_sum=True)),
+    ("COUNT(*)", "COUNT(*) FILTER (WHERE n > 3)", counted, column(1, 0, 3)),
+    ("COUNT(*)", "SUM(x) FILTER (WHERE n > 3)", added, column(10, 0, 10, is_sum=True)),
+    ("COUNT(*)", "AVG(x) FILTER (WHERE n > 3)", averaged, column(10, 2, 10, own=True)),
 ]
 
 
-def numbers_of(members: list[list[tuple[Value]]], summed: SummedColumn, tau: int | None) -> tuple[int, ...]:
-    """Return what members add to the count, to the sum, and to the sum's own count if it has one."""
-    sums = group_sums(members, [summed], rows_of_member=tau)
-    own = () if sums.columns[0].count is None else (sums.columns[0].count,)
-    return (sums.count, sums.columns[0].centred, *own)
+def numbers_of(values: list[tuple[Value]], summed: SummedColumn, tau: int) -> list[Added]:
+    """Return what a member adds to the count, to the sum, and to the sum's own count if it has one."""
+    counted, totals = min(len(values), tau), summed.bounds.totals
+    rows = tau if tau > 1 and totals.is_centred else None
+    (found,) = group_sums([values], [replace(summed, has_own_count=True)], rows_of_member=rows).columns
+    count = Added(counted, counted, tau)
+    if not totals.is_centred:
+        return [count, Added(found.centred, abs(found.centred) // 2, totals.largest)]
+    if not summed.has_own_count:
+        return [count, Added(found.centred, counted, tau)]
+    assert found.count is not None
+    return [count, Added(found.centred, found.count, tau, True), Added(found.count, found.count, tau)]
 
 
 @pytest.mark.parametrize(("count", "number", "of_row", "summed"), FORMS)
@@ -424,17 +432,16 @@ def test_an_engine_adds_up_what_the_reference_does(
     members: dict[str, dict[str, list[tuple[Value]]]] = defaultdict(lambda: defaultdict(list))
     for member, text, n, x in rows:
         members[member][text].append((of_row(n, x),))
-    tau = None if count == MEMBERS else 3
-    expected: dict[str, tuple[int, ...]] = {}
-    on_grid = [True, tau is None or number.startswith("COUNT"), True]
+    expected: dict[str, list[int]] = {}
     for texts in members.values():
-        cells = {text: numbers_of([values], summed, tau) for text, values in texts.items()}
-        kept = on_grid[: len(next(iter(cells.values())))]
-        for text, found in weighted_numbers(cells, 2 * (tau or 1) ** 2 * GRID**2, kept, 12).items():
-            before = expected.get(text, (0,) * len(found))
-            expected[text] = tuple(map(sum, zip(before, found, strict=True)))
+        cells = {
+            text: numbers_of(found, summed, 1 if count == MEMBERS else 3) for text, found in texts.items()
+        }
+        for text, found in weighted_numbers(cells, 2, 12).items():
+            before = expected.get(text, [0] * len(found))
+            expected[text] = [old + each.number for old, each in zip(before, found, strict=True)]
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE t (m VARCHAR, text VARCHAR, n BIGINT, x BIGINT)")
         connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", rows)
         answer = connection.execute(render(resolved(numbers(f"{count}, {number}")), "duckdb")).fetchall()
-    assert {row[0]: row[1:] for row in answer} == expected
+    assert {row[0]: list(row[1:]) for row in answer} == expected

@@ -121,7 +121,7 @@ def test_a_group_in_which_nobody_has_a_value_sums_to_zero() -> None:
             sql = render(resolve(sums.asked("number", "whole", measure=measure), own, now=NOW), "duckdb")
             rows = connection.execute(planned(sql, "duckdb").sql("duckdb")).fetchall()
             assert rows == connection.execute(sql).fetchall()
-            assert [row for row in rows if row[0] == "g"] == [("g", GRID, 0, 0, 0, 0)]
+            assert [row for row in rows if row[0] == "g"] == [("g", GRID, 0, 0, 0, 0, 0, 0)]
 
 
 def test_an_element_that_is_nobodys_first_is_the_first_of_nobody() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from dp_service.queries.canonical_columns import QueryValue
 from dp_service.queries.errors import PolicyError
 from dp_service.queries.lookups import hash_of
 from dp_service.queries.policy import parse_policy, read_policy
@@ -14,6 +16,7 @@ from dp_service.queries.resolution import resolve
 from dp_service.queries.sql import parse_sql
 from dp_service.queries.tables import Policy
 from dp_service.queries.typical import Values, elements_of_member
+from dp_service.values.bounds import Clamp
 
 TOPICS = b"article,topic\n1,health\n2,politics\n3,health\n4,sports\n"
 SUBJECTS = TOPICS.replace(b"topic", b"subject")
@@ -137,25 +140,54 @@ def test_the_rows_of_a_member_are_shared_by_the_elements_that_it_typically_has(
 
 
 VALUES = {
-    "a sum": ("SUM(paid) FROM t", 5),
-    "a sum by a column": ("land, SUM(paid) FROM t GROUP BY land", 3),
-    "an average": ("AVG(paid) FROM t", 5),
-    "a sum beside a count": ("COUNT(*), SUM(paid) FROM t", 100),
-    "a sum of which a column says nothing": ("SUM(owed) FROM t", 100),
-    "sums of both": ("SUM(paid), SUM(owed) FROM t", 100),
-    "a median": ("PERCENTILE(paid, 50) FROM t", 7),
-    "a condition on a number of rows": ("land, SUM(paid) FROM t GROUP BY land HAVING COUNT(*) > 3", 50),
+    "alone": ("AVG(paid) FROM t", [5]),
+    "by a column": ("land, AVG(paid) FROM t GROUP BY land", [3]),
+    "beside rows": ("COUNT(*), AVG(paid) FROM t", [5]),
+    "beside members": ("COUNT(DISTINCT member), AVG(paid) FROM t", [5]),
+    "of which a column says nothing": ("AVG(owed) FROM t", [100]),
+    "of both": ("AVG(paid), AVG(owed) FROM t", [100, 5]),
+    "beside a condition": ("land, AVG(paid) FROM t GROUP BY land HAVING COUNT(*) > 3", [3]),
 }
 
 
 @pytest.mark.parametrize(("asked", "expected"), VALUES.values(), ids=list(VALUES))
-def test_numbers_without_a_count_have_the_rows_of_their_columns(
-    policy: Policy, asked: str, expected: int
-) -> None:
-    """Few rows have a value, so fewer rows of a member count, with less noise."""
+def test_averages_have_the_rows_of_their_columns(policy: Policy, asked: str, expected: list[int]) -> None:
+    """Few rows have a value, so fewer rows of a member count, with less noise; also beside a count of all rows."""
     found = resolve(parse_sql(f"SELECT {asked}", policy), policy, now=0)
-    assert found.query.clip == expected
-    assert found.parameters.quantiles is not None or found.parameters.tau == expected
+    assert [each.rows for each in found.query.values if isinstance(each, QueryValue)] == expected
+    assert found.parameters.sums is not None
+    assert [each.rows for each in found.parameters.sums.columns] == expected
+
+
+SUMS = {
+    "what its rows reach": (20, "", 100),
+    "in one of two countries": (20, "land", 60),
+    "the total that is stated": (100, "", 100),
+}
+
+
+@pytest.mark.parametrize(("row_upper", "by", "expected"), SUMS.values(), ids=list(SUMS))
+def test_a_sum_counts_a_total_in_full_that_the_rows_of_its_column_reach(
+    policy: Policy, row_upper: int, by: str, expected: int
+) -> None:
+    """Of 5 rows, of which an element has a part; and no more than the total that the policy states."""
+    (paid,) = (each for each in policy.table("t").values if each.name == "paid")
+    bounds = replace(paid.bounds, rows=Clamp(0, row_upper))
+    table = policy.table("t")
+    values = tuple(
+        each.model_copy(update={"bounds": bounds}) if each.name == "paid" else each for each in table.values
+    )
+    changed = replace(policy, tables=(table.model_copy(update={"values": values}),))
+    text = f"SELECT {by}{', ' if by else ''}COUNT(*), SUM(paid) FROM t{' GROUP BY land' if by else ''}"  # noqa: S608
+    found = resolve(parse_sql(text, changed), changed, now=0)
+    (summed,) = found.query.values
+    assert (summed.bounds.totals.low, summed.bounds.totals.high) == (0, expected)
+
+
+def test_a_median_has_the_rows_of_its_column(policy: Policy) -> None:
+    """It is of as many rows of a member as the policy says."""
+    found = resolve(parse_sql("SELECT PERCENTILE(paid, 50) FROM t", policy), policy, now=0)
+    assert found.query.clip == 7
 
 
 def test_rows_beside_a_count_of_members_have_the_tau_of_rows(policy: Policy) -> None:

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 
 import duckdb
 import pytest
 
 from dp_service.parameters.numbers import Average, Plain
+from dp_service.queries.asked_numbers import sum_of
 from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.errors import PolicyError, RefusedByPolicyError
 from dp_service.queries.policy import parse_policy
@@ -71,7 +73,7 @@ def test_bounds_are_whole_numbers_of_the_quantum() -> None:
             f"{SUMS}}}\n    measures: {{distinct_members: true}}",
             f"{SUMS.replace('1000', '100000000')}}}\n    measures: {{distinct_members: true, rows: 500000}}",
             "values.number",
-            "sums could reach 2^53",
+            "too large to be drawn",
         ),
         (SUMS, "", "contributions.sums", "expected max_members and max_rows"),
         (
@@ -151,28 +153,29 @@ SQL = (
 )
 
 
-def test_which_aggregates_of_a_column_are_shown_changes_neither_question_nor_release() -> None:
-    """SUM, AVG, both, in any order: one release. Another column is another one."""
-    texts = ["SUM(number)", "AVG(number) AS mean", "AVG(number), SUM(number)"]
-    same = [resolved(SQL.format(text)) for text in texts]
-    other = resolved(SQL.format("SUM(number), SUM(whole)"))
-    specifications = [
+def test_the_order_of_numbers_changes_neither_question_nor_release() -> None:
+    """SUM and AVG in any order are one release. One of them alone, or another column, is another one."""
+    texts = ["SUM(number), AVG(number) AS mean", "AVG(number), SUM(number)", "SUM(number)", "AVG(number)"]
+    asked_ = [resolved(SQL.format(text)) for text in (*texts, "SUM(number), SUM(whole)")]
+    first, second, *others = (
         release_specification(
             canonical_bytes(each.query), each.parameters, drawn_by=versions(each.parameters)
         )
-        for each in (*same, other)
-    ]
-    assert len(set(specifications[:3])) == 1
-    assert specifications[3] != specifications[0]
-    sums = same[2].parameters.sums
+        for each in asked_
+    )
+    assert first == second
+    assert len({first, *others}) == 4
+    sums = asked_[1].parameters.sums
     assert sums is not None
-    assert [each.form for each in sums.asked] == [Average(0), Plain(0)]
+    assert sorted(each.form.parts[0] for each in sums.asked) == [0, 1]
+    assert [type(each.form) for each in sums.asked] == [Average, Plain]
 
 
 def test_shares_add_up_to_the_units() -> None:
     """Counts take half, and columns the rest by their weights."""
     weighted = "{type: int64, lower: 0, upper: 10, weight: 3}"
-    resolution = resolve(asked("number", "whole"), policy(whole=weighted), now=NOW)
+    summed = replace(asked("number"), aggregates=(sum_of("number"), sum_of("whole")))
+    resolution = resolve(summed, policy(whole=weighted), now=NOW)
     mechanism, sums = kind_of(resolution.parameters).mechanism, resolution.parameters.sums
     assert resolution.parameters.mechanism is MechanismName.BOUND_MOMENTS
     assert sums is not None
@@ -243,9 +246,9 @@ def test_a_member_moves_a_sum_by_no_more_than_the_bounds_that_the_question_has(b
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE t (member VARCHAR, text VARCHAR, day DATE, number DOUBLE)")
         connection.execute("INSERT INTO t SELECT 'ada', 'a', DATE '2026-03-09', 3 FROM range(100)")
-        ((*_, centred),) = connection.execute(query).fetchall()
-    # Alone, a member adds 2 times its total less both ends, in hundredths.
-    assert centred == 100 * (2 * moved - moved)
+        ((*_, added),) = connection.execute(query).fetchall()
+    # A member adds 2 times its total, in hundredths.
+    assert added == 100 * 2 * moved
 
 
 def test_parameters_of_sums_survive_a_plan() -> None:

@@ -107,18 +107,17 @@ def truth(name: str, count: int, shown: list[int]) -> float | None:
 def histogram_of(plan: Plan, resolution: Resolution, counts: list[int]) -> TypedHistogram:
     """Return what an engine answers, by the ends of each number and its count."""
     names, kind = [f"n{place:02}" for place in range(len(counts))], kind_of(plan.parameters)
-    of_member = {(0, 1): 1, (0, 3): 2, (0, 30): 4}
+    of_member = {(0, 1): 1, (0, 3): 2, (0, 10): 4}
     sums, own = [], []
     for value, clamp in zip(resolution.query.values, kind.clamps, strict=True):
         if value.has_own_count:
             # Of rows, in steps of 1/100.
             sums.append([met(count) * (800 - clamp.centre) for count in counts])
             own.append([met(count) * kind.denominator for count in counts])
-        elif (clamp.low, clamp.high) == (2, 10):
-            sums.append([(2 * 4 - clamp.centre) * count for count in counts])
         else:
-            total = of_member[clamp.low, clamp.high]
-            sums.append([2 * total * met(count) - clamp.centre * count for count in counts])
+            each = 2 * of_member[clamp.low, clamp.high]
+            some = counts if value.condition is None else list(map(met, counts))
+            sums.append([each * few - clamp.centre * count for few, count in zip(some, counts, strict=True)])
     # All members have the weight 1.
     sums = [
         [each * (kind.denominator // scale) for each in column]

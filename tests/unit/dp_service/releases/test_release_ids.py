@@ -138,6 +138,8 @@ SUMMED_AS: Changes = [
     {"count_share": None},
     {"count_share": Fraction(1, 8)},
     {"function": AggregateFunction.ROWS},
+    {"rows": 3},
+    {"is_centred": False},
 ]
 RANKED: Changes = [
     {"column": "other"},

@@ -45,7 +45,7 @@ tables:
 COUNTS = HistogramQuery("t", ("page",), Measure.DISTINCT_MEMBERS)
 SUMS = HistogramQuery("t", ("page",), Measure.DISTINCT_MEMBERS, aggregates=(sum_of("amount"),))
 SELECTION = Selection(np.array([2, 0, 1]), np.array([90, 50, 30]), ended_in_bottom=False)
-NOISY_SUMS = np.array([-100, 20, 40])
+NOISY_SUMS = np.array([100, 20, -40])
 
 
 def test_counts_beside_sums_are_not_relative_to_their_total() -> None:
@@ -96,11 +96,11 @@ def test_the_order_of_a_sum_is_no_part_of_the_release() -> None:
     ):
         view = shown(carried(parameters), drawn, confidence=0.95)
         assert (view.rows, view.count, view.interval_kind) == (rows, len(rows), kind)
-    # (B + 10 N) / 2 of the three: 400, 310 and 170.
+    # Half of them are 50, 10 and -20; and then -450, 10 and 150.
     moved = MechanismOutput(SELECTION, sums=(np.array([-900, 20, 300]),))
     view = shown(whole, moved, confidence=0.95)
     assert view.rows == (2, 1, 0)
-    assert [each.value for each in view.aggregates[0].answers if each] == [300, 260, 0]
+    assert [each.value for each in view.aggregates[0].answers if each] == [150, 10, -450]
     assert view.intervals is not None
     plain = shown(by_count, moved, confidence=0.95)
     assert plain.intervals is not None

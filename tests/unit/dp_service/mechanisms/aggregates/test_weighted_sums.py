@@ -115,3 +115,97 @@ def up(distance: int, square: int) -> int:
 def test_wrong_forms_are_found(weigh: Weigh, rounds: Round, place: int) -> None:
     """Each is worth more than is charged for some member."""
     assert losses(asked(1, 1), weigh, rounds)[place] > 1
+
+
+# Of a column with a value in few rows: a total of at most 1238, and averages of 1 row, beside counts of 3 rows.
+TOTAL, ROWS, ROWS_WITH_VALUE = Clamp(0, 1238, is_centred=False), 3, 1
+STEP, FULL = TOTAL.cell_step, TOTAL.largest // TOTAL.cell_step
+ROWS_AND_TOTALS = [(0, 0), (1, 0), (3, 1), (3, 700), (1, 1238), (3, 1238)]
+"""How many rows a member has in an element, of which at most one has a value, and their total."""
+
+
+def own_weights(typical: int) -> BoundMoments:
+    """Return a release of counts of rows, of a sum and of an average of a column."""
+    quarter = Fraction(1, 4)
+    columns = (
+        SumShare(TOTAL, quarter, rows=1),
+        SumShare(FINE, quarter, Fraction(1, 8), rows=ROWS_WITH_VALUE),
+    )
+    bound = ContributionBound(typical, ROWS, 1, Counted.EVENTS, GRID)
+    return BoundMoments(CURRENCY, Fraction(1), bound, None, 1 - 2 * quarter - Fraction(1, 8), columns)
+
+
+def own_losses(release: BoundMoments, cell: Callable[[int], int], *, own: bool = True) -> list[Fraction]:
+    """Return the most that any member moves counts, the sum, the average's sum and its count, in parts of their rho.
+
+    Args:
+        release: The release.
+        cell: The cell of a sum, of the total.
+        own: Whether sum and average have weights of their own cells, and not those of the counts.
+    """
+    typical, worst = release.bound.typical, [Fraction(0)] * 4
+    variances = (
+        (release.count_variance, release.share),
+        (release.sum_variance(0), release.columns[0].share),
+        (release.sum_variance(1), release.columns[1].share),
+        (release.own_count_variance(1), release.columns[1].count_share),
+    )
+    for member in product(ROWS_AND_TOTALS, repeat=ELEMENTS):
+        used = [min(rows, ROWS_WITH_VALUE) * bool(total) for rows, total in member]
+        of_rows = weight(typical * ROWS**2 * GRID**2, sum(rows**2 for rows, _ in member) or 1)
+        of_total = weight(typical * FULL**2 * GRID**2, sum(cell(total) ** 2 for _, total in member) or 1)
+        of_value = weight(typical * ROWS_WITH_VALUE**2 * GRID**2, sum(each**2 for each in used) or 1)
+        if not own:
+            of_total = of_value = of_rows
+        moved = (
+            sum((of_rows * rows) ** 2 for rows, _ in member),
+            sum((of_total * 2 * total // GRID) ** 2 for _, total in member),
+            sum((of_value * each * FINE.width // GRID) ** 2 for each in used),
+            sum((of_value * each) ** 2 for each in used),
+        )
+        for place, (change, (variance, share)) in enumerate(zip(moved, variances, strict=True)):
+            assert variance is not None
+            assert share is not None
+            lost = change / (2 * (variance - DISCRETENESS)) / (release.rho * share)
+            worst[place] = max(worst[place], lost)
+    return worst
+
+
+@pytest.mark.parametrize("typical", [1, 2, 3])
+def test_no_member_moves_a_number_with_weights_of_its_own_by_more_than_its_share(typical: int) -> None:
+    """Sums by the cells of their totals, averages by rows with a value; the charge is nearly reached."""
+    found = own_losses(own_weights(typical), lambda total: ceil(Fraction(total, STEP)))
+    assert max(found) <= 1
+    assert min(found) > Fraction(98, 100)
+
+
+@pytest.mark.parametrize(
+    ("cell", "own", "places"),
+    [
+        (lambda total: total // STEP // 2, True, [1]),
+        (lambda total: int(total == TOTAL.high) * FULL, True, [1]),
+        (lambda total: ceil(Fraction(total, STEP)), False, [1, 2, 3]),
+    ],
+    ids=["cells of half of the total", "cells of the largest totals alone", "weights of the counts"],
+)
+def test_wrong_weights_of_numbers_of_their_own_are_found(
+    cell: Callable[[int], int], own: bool, places: list[int]
+) -> None:
+    """A count of all rows bounds neither a total nor the rows with a value as their noise needs."""
+    found = own_losses(own_weights(1), cell, own=own)
+    assert all(found[place] > 1 for place in places)
+
+
+def test_noise_of_the_rows_that_counts_are_of_is_another_one() -> None:
+    """With the tau of the counts the average of few rows would have three times the noise."""
+    release = own_weights(1)
+    as_counts = BoundMoments(
+        CURRENCY,
+        release.units,
+        release.bound,
+        None,
+        release.share,
+        tuple(SumShare(each.clamp, each.share, each.count_share) for each in release.columns),
+    )
+    small, large = (each.sum_variance(1) - DISCRETENESS for each in (release, as_counts))
+    assert large == ROWS**2 * small

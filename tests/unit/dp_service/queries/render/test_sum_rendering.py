@@ -94,20 +94,23 @@ def unweighted(**columns: str) -> Policy:
     return policy(typical=3, known=True, **columns)
 
 
-def test_a_member_without_a_usable_row_moves_neither_count_nor_sum(
+def test_a_member_without_a_usable_row_counts_and_moves_no_other_number(
     connection: duckdb.DuckDBPyConnection,
 ) -> None:
-    """Otherwise it would move the centred sum by lower + upper, and n not at all."""
+    """Otherwise it would move the sum of an average by lower + upper, and its own count not at all."""
     rows = [Row("ada", "a", 1, 2.0), Row("eve", "a", None, None), Row("eve", "a", 1, math.nan)]
-    assert answered(connection, asked("number"), unweighted(), rows) == [("a", 1, 2 * 200 - 2000)]
+    assert answered(connection, asked("number"), unweighted(), rows) == [("a", 2, 400, 2 * 200 - 2000, 1)]
 
 
-def test_a_member_of_many_rows_counts_as_tau_of_their_mean(connection: duckdb.DuckDBPyConnection) -> None:
+def test_a_member_of_many_rows_counts_in_an_average_as_tau_of_their_mean(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
     """Ada's five rows, of 3.2 on average, count as two, of 6.4 together and not of 6; bob's one counts as it is."""
     rows = [Row("ada", "a", whole, 1.0) for whole in (0, 1, 2, 3, 90)] + [Row("bob", "a", 7, 1.0)]
     found = answered(connection, asked("whole", measure=Measure.EVENTS), unweighted(), rows)
-    # In hundredths: a row counts with at most 10, so the sum of ada's is 16; 2 * 6.4 - 2 * 10, and 2 * 7 - 10.
-    assert found == [("a", 3, -720 + 400)]
+    # In hundredths: a row counts with at most 10, so the sum of ada's is 16; 2 * 6.4 - 2 * 10, and 2 * 7 - 10. In the
+    # sum her total counts with at most 10.
+    assert found == [("a", 3, 2 * (10 + 7), -720 + 400, 3)]
 
 
 def test_rows_are_clamped_before_they_are_summed(connection: duckdb.DuckDBPyConnection) -> None:
@@ -115,7 +118,8 @@ def test_rows_are_clamped_before_they_are_summed(connection: duckdb.DuckDBPyConn
     signed = "{type: decimal, lower: -10, upper: 10}"
     rows = [Row("ada", "a", 1, 1e308), Row("ada", "a", 1, 1e308), Row("ada", "a", 1, -10.0)]
     # 10 + 10 - 10; of the sum of all three, 2e308 - 10, it would be 10 as well only by chance.
-    assert answered(connection, asked("number"), unweighted(number=signed), [*rows, rows[2]]) == [("a", 1, 0)]
+    found = answered(connection, asked("number"), unweighted(number=signed), [*rows, rows[2]])
+    assert found == [("a", 1, 0, 0, 1)]
 
 
 def test_a_row_is_rounded_to_the_nearest_step_and_a_members_total_is_clamped(
@@ -123,7 +127,7 @@ def test_a_row_is_rounded_to_the_nearest_step_and_a_members_total_is_clamped(
 ) -> None:
     """Ada's rows are below the clamp, their total of 25 is not; bob's is 0.7 of a step of a hundredth."""
     rows = [*[Row("ada", "a", 1, 5.0)] * 5, Row("bob", "b", 1, 0.007)]
-    expected = [("a", 1, 2 * 2000 - 2000), ("b", 1, 2 * 1 - 2000)]
+    expected = [("a", 1, 4000, 2 * 2000 - 2000, 1), ("b", 1, 2, 2 * 1 - 2000, 1)]
     assert answered(connection, asked("number"), unweighted(), rows) == expected
 
 
