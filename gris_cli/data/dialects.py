@@ -23,16 +23,13 @@ class DataDialect:
         of_questions: How questions write names, literals and days.
         text: What texts are called as a type.
         day: What days are called as a type.
-        uuid: What UUIDs are called as a type; empty: there are none.
         timestamps: What types of timestamps are called.
         elements: The types of columns that can be elements, parts of them, or attributes, and what a policy calls them.
         members: The types of columns that can be members.
-        row_number: Writes the number of a row of the input, from 0 on; NULL where the engine knows of none.
         time: Writes a column of days or timestamps without nanoseconds.
         utf8: Writes the bytes of a text.
         size: Writes how many these are.
         sha256: Writes the hash of a text or of bytes, in lower-case hexadecimal.
-        number: Writes the number that hexadecimal digits spell.
         microseconds: Writes a timestamp as microseconds since 1970.
         timestamp: Writes microseconds since 1970 as a timestamp.
         array: Writes an array of integers.
@@ -43,16 +40,13 @@ class DataDialect:
     of_questions: Dialect
     text: str
     day: str
-    uuid: str
     timestamps: frozenset[str]
     elements: Mapping[str, ColumnType]
     members: frozenset[str]
-    row_number: str
     time: Callable[[str], str]
     utf8: Callable[[str], str]
     size: Callable[[str], str]
     sha256: Callable[[str], str]
-    number: Callable[[str], str]
     microseconds: Callable[[str], str]
     timestamp: Callable[[str], str]
     array: Callable[[Iterable[int]], str]
@@ -63,10 +57,6 @@ class DataDialect:
         """Write the name of a column, whatever characters it has."""
         quote = self.of_questions.quote
         return f"{quote}{name.replace(quote, 2 * quote)}{quote}"
-
-    def listed(self, names: Iterable[str]) -> str:
-        """Write names as SQL lists them."""
-        return ", ".join(map(self.quoted, names))
 
     def field(self, text: str) -> str:
         """Write a text as `length_prefixed` does: its bytes behind their number, as eight bytes."""
@@ -107,18 +97,15 @@ DUCKDB = DataDialect(
     of_questions=DIALECTS["duckdb"],
     text="VARCHAR",
     day="DATE",
-    uuid="UUID",
     timestamps=frozenset(
         ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", NANOSECONDS, "TIMESTAMP WITH TIME ZONE")
     ),
     elements=_DUCKDB_ELEMENTS,
     members=frozenset((*_DUCKDB_ELEMENTS, "UBIGINT", "HUGEINT", "UUID")),
-    row_number="given.file_row_number",
     time=lambda column: f"{READ_TIME}({column})",
     utf8=lambda text: f"encode({text})",
     size=lambda text: f"strlen({text})",
     sha256=lambda value: f"sha256({value})",
-    number=lambda digits: f"CAST('0x' || {digits} AS BIGINT)",
     microseconds=lambda time: f"epoch_us({time})",
     timestamp=lambda number: f"make_timestamp({number})",
     array=lambda numbers: f"[{', '.join(map(str, numbers))}]",
@@ -130,16 +117,13 @@ SPARK = DataDialect(
     of_questions=DIALECTS["spark"],
     text="string",
     day="date",
-    uuid="",
     timestamps=frozenset(("timestamp", "timestamp_ntz")),
     elements=_SPARK_ELEMENTS,
     members=frozenset(_SPARK_ELEMENTS),
-    row_number="CAST(NULL AS BIGINT)",
     time=str,
     utf8=lambda text: f"CAST({text} AS BINARY)",
     size=lambda text: f"octet_length({text})",
     sha256=lambda value: f"sha2(CAST({value} AS BINARY), 256)",
-    number=lambda digits: f"CAST(conv({digits}, 16, 10) AS BIGINT)",
     microseconds=lambda time: f"unix_micros({time})",
     timestamp=lambda number: f"timestamp_micros({number})",
     array=lambda numbers: f"array({', '.join(map(str, numbers))})",
