@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from time import perf_counter
-from typing import NoReturn
 
 import grpc
 
@@ -19,7 +18,14 @@ from gris_gateway.rpc_errors import DOMAIN, refuse_too_many
 from gris_serving.admission import Admission, Handler, Surrounding, refuse
 from gris_serving.identity import Context
 from gris_serving.instrumentation import Instrumentation
-from gris_serving.slow_callers import SlowCallerLimit, UnreadError, UnsentError, with_timeout
+from gris_serving.slow_callers import (
+    SlowCallerError,
+    SlowCallerLimit,
+    UnreadError,
+    UnsentError,
+    refuse_slow,
+    with_timeout,
+)
 from gris_serving.tokens import TokenError
 
 _refused = partial(refuse, domain=DOMAIN)
@@ -69,15 +75,15 @@ class GatewayAdmission(Admission):
                 current_call.set(call)
                 try:
                     yield
-                except UnreadError:
+                except UnreadError as error:
                     # The end of the call has to wait until the answer is read, or the connection ends.
                     call.stop_counting()
-                    await _refuse_unread(context)
+                    await refuse_slow(context, error, DOMAIN)
         except TooManyError as error:
             await refuse_too_many(context, error)
-        except UnsentError:
+        except UnsentError as unsent:
             try:
-                await _refuse_unsent(context)
+                await refuse_slow(context, unsent, DOMAIN)
             except grpc.aio.AbortError as ended:
                 self._never_begun(method, ended, context, began)
                 raise
@@ -113,17 +119,5 @@ class GatewayAdmission(Admission):
         except TimeoutError:
             message = "too many calls at once; this one began first"
             await _refused(context, grpc.StatusCode.UNAVAILABLE, message, reason="OVERLOADED")
-        except UnsentError:
-            await _refuse_unsent(context)
-        except UnreadError:
-            await _refuse_unread(context)
-
-
-async def _refuse_unsent(context: Context) -> NoReturn:
-    message = "expected one whole request, sent in time"
-    await _refused(context, grpc.StatusCode.INVALID_ARGUMENT, message, reason="REQUEST_UNFINISHED")
-
-
-async def _refuse_unread(context: Context) -> NoReturn:
-    message = "the answer was not read in time"
-    await _refused(context, grpc.StatusCode.DEADLINE_EXCEEDED, message, reason="ANSWER_UNREAD")
+        except SlowCallerError as error:
+            await refuse_slow(context, error, DOMAIN)

@@ -108,15 +108,18 @@ def decoded_once_admitted(handler: Handler, admitted: Surrounding) -> Handler:
     return grpc.unary_unary_rpc_method_handler(one, None, handler.response_serializer)
 
 
+def behaviour_of(handler: Handler) -> Any:
+    """Return what a handler does, whether or not its requests and answers are streams."""
+    return handler.unary_unary or handler.unary_stream or handler.stream_unary or handler.stream_stream
+
+
 def read_once_admitted(handler: Handler, admitted: Surrounding) -> Handler:
     """Return a handler that does the same inside `admitted`, and reads nothing before that is entered.
 
     By itself gRPC reads the whole request of a method that is no stream before anything asks who sends it. So the
     method is served as a stream, which is the same on the wire.
     """
-    behaviour: Any = (
-        handler.unary_unary or handler.unary_stream or handler.stream_unary or handler.stream_stream
-    )
+    behaviour = behaviour_of(handler)
 
     async def served(requests: AsyncIterator[Any], context: Context) -> AsyncIterator[Any]:
         async with admitted(context):

@@ -41,7 +41,7 @@ from gris_serving.documents import Strict, read_content
 from gris_serving.identity import Context, bearer_token, certificate_names
 from gris_serving.instrumentation import Instrumentation
 from gris_serving.reloading_files import ReloadingFiles, read_bytes
-from gris_serving.slow_callers import SlowCallerLimit, UnreadError, UnsentError, with_timeout
+from gris_serving.slow_callers import SlowCallerError, SlowCallerLimit, refuse_slow, with_timeout
 from gris_serving.tokens import JwtSettings, TokenError, TokenVerifier
 
 # How long a call of health or reflection may wait for its caller, and how many of them may be sending a request. Anyone
@@ -234,15 +234,10 @@ class Authorisation(Admission):
 
     @asynccontextmanager
     async def _open_to_all(self, context: Context) -> AsyncIterator[None]:
-        refused = partial(refuse, context, domain=self._methods.domain)
         try:
             yield
-        except UnsentError:
-            message = "expected one whole request, sent in time"
-            await refused(grpc.StatusCode.INVALID_ARGUMENT, message, reason="REQUEST_UNFINISHED")
-        except UnreadError:
-            message = "the answer was not read in time"
-            await refused(grpc.StatusCode.DEADLINE_EXCEEDED, message, reason="ANSWER_UNREAD")
+        except SlowCallerError as error:
+            await refuse_slow(context, error, self._methods.domain)
 
     @asynccontextmanager
     async def admitted(self, method: str, context: Context) -> AsyncIterator[None]:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator
 from contextlib import aclosing, contextmanager, nullcontext
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import grpc
 
-from gris_serving.admission import Handler, Surrounding
+from gris_serving.admission import Handler, Surrounding, behaviour_of, refuse
 from gris_serving.identity import Context
 
 _Waited = TypeVar("_Waited")
@@ -42,12 +42,33 @@ def keepalive_options(seconds: float) -> tuple[tuple[str, int], ...]:
     return (("grpc.keepalive_time_ms", half), ("grpc.keepalive_timeout_ms", half))
 
 
-class UnsentError(Exception):
+class SlowCallerError(Exception):
+    """A caller keeps its call waiting too long; the call ends with this status."""
+
+    code: ClassVar[grpc.StatusCode]
+    reason: ClassVar[str]
+    message: ClassVar[str]
+
+
+class UnsentError(SlowCallerError):
     """A caller does not send one whole request."""
 
+    code = grpc.StatusCode.INVALID_ARGUMENT
+    reason = "REQUEST_UNFINISHED"
+    message = "expected one whole request, sent in time"
 
-class UnreadError(Exception):
+
+class UnreadError(SlowCallerError):
     """A caller does not read its answer."""
+
+    code = grpc.StatusCode.DEADLINE_EXCEEDED
+    reason = "ANSWER_UNREAD"
+    message = "the answer was not read in time"
+
+
+async def refuse_slow(context: Context, error: SlowCallerError, domain: str) -> None:
+    """End the call of a caller who keeps it waiting."""
+    await refuse(context, error.code, error.message, domain=domain, reason=error.reason)
 
 
 class SlowCallerLimit:
@@ -139,9 +160,7 @@ def with_timeout(
         seconds: How long all of one call may wait for its caller.
         readers: Limits how many calls may be reading a request; a call that is replaced raises UnsentError.
     """
-    behaviour: Any = (
-        handler.unary_unary or handler.unary_stream or handler.stream_unary or handler.stream_stream
-    )
+    behaviour = behaviour_of(handler)
 
     async def served(requests: AsyncIterator[Any], context: Context) -> None:
         async with surrounding(context):

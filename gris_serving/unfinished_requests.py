@@ -17,10 +17,10 @@ from typing import Any
 
 import grpc
 
-from gris_serving.admission import Handler, refuse
+from gris_serving.admission import Handler, behaviour_of
 from gris_serving.identity import Context
 from gris_serving.instrumentation import Instrumentation
-from gris_serving.slow_callers import SlowCallerLimit, UnreadError, UnsentError, with_timeout
+from gris_serving.slow_callers import SlowCallerError, SlowCallerLimit, refuse_slow, with_timeout
 
 # Messages mostly come with their headers, so that few honest calls wait at a time.
 PART_AT_EASE = 4
@@ -80,27 +80,16 @@ class UnfinishedRequests(grpc.aio.ServerInterceptor):
         began = perf_counter()
         try:
             yield
-        except (UnsentError, UnreadError) as error:
+        except SlowCallerError as error:
             try:
-                await self._refuse(error, context)
+                await refuse_slow(context, error, self._domain)
             except grpc.aio.AbortError as refusal:
                 self._instrumentation.not_admitted(method, refusal, context, perf_counter() - began)
                 raise
 
-    async def _refuse(self, error: UnsentError | UnreadError, context: Context) -> None:
-        code, reason = grpc.StatusCode.INVALID_ARGUMENT, "REQUEST_UNFINISHED"
-        message = "expected one whole request, sent in time"
-        if isinstance(error, UnreadError):
-            code, reason = grpc.StatusCode.DEADLINE_EXCEEDED, "ANSWER_UNREAD"
-            message = "the answer was not read in time"
-        await refuse(context, code, message, domain=self._domain, reason=reason)
-
 
 def with_decoder(handler: Handler, decode: Callable[[bytes], Any]) -> Handler:
     """Return a handler that decodes requests in another way."""
-    behaviour: Any = (
-        handler.unary_unary or handler.unary_stream or handler.stream_unary or handler.stream_stream
-    )
     kinds = {
         (False, False): grpc.unary_unary_rpc_method_handler,
         (False, True): grpc.unary_stream_rpc_method_handler,
@@ -108,6 +97,6 @@ def with_decoder(handler: Handler, decode: Callable[[bytes], Any]) -> Handler:
         (True, True): grpc.stream_stream_rpc_method_handler,
     }
     made: Handler = kinds[handler.request_streaming, handler.response_streaming](
-        behaviour, decode, handler.response_serializer
+        behaviour_of(handler), decode, handler.response_serializer
     )
     return made
