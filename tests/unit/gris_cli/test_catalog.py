@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from dp_service.server.served_policy import ServedPolicy
@@ -68,6 +70,18 @@ async def test_what_an_exactness_may_cost_and_who_pays_is_told(capsys: pytest.Ca
         "-1 to 9",
     ):
         assert words in reported
+
+
+async def test_how_much_bounds_cut_is_told_to_who_asks_and_to_the_owner(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the catalogue and by `gris check`, where the policy states it."""
+    (tmp_path / "policy.yaml").write_text(EXACT.replace("units: 7,", "units: 7, largest_cut: 1/8,"))
+    async with calls_to(ServedPolicy(content((tmp_path / "policy.yaml").read_text()))) as calls:
+        print_catalog(await calls.catalog(""), as_json=False)
+    assert main(["check", str(tmp_path / "policy.yaml")]) == 0
+    reported = " ".join(capsys.readouterr().out.split())
+    assert reported.count("bounds cut at most 1/8 of a number of rows") == 2
 
 
 def test_it_is_told_as_json(world: World, capsys: pytest.CaptureFixture[str]) -> None:
