@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.documentation.commands import run
-from tests.support.pages import DOCS, blocks, section
+from tests.support.pages import blocks, section
 from tests.support.paths import ROOT
 from tests.support.ports import free_port
-from tests.support.world import copy
 
 
 @pytest.fixture
@@ -37,25 +36,6 @@ def test_a_ticket_key_is_made_as_the_page_says(folder: Path) -> None:
     (commands,) = blocks(section("keys.md", "## Ticket keys"), "sh")
     run(commands, folder)
     assert (folder / "new-ticket.key").stat().st_mode & 0o077 == 0
-
-
-@pytest.mark.usefixtures("starts_processes")
-def test_pages_can_be_followed_one_after_the_other(folder: Path) -> None:
-    """README, recipes and the page on own data, in one checkout; the reader's file is still theirs afterwards."""
-    readme = (ROOT / "README.md").read_text()
-    (own,) = (each for each in blocks(readme, "sh") if "orders.parquet" in each)
-    (recipes,) = blocks((DOCS / "recipes.md").read_text(), "sh")
-    page = (DOCS / "your-own-data.md").read_text().split("## 4.")[0]
-    orders = "SELECT 'c' || i % 5000 AS customer_id, 'p' || sqrt(i % 1600)::INTEGER AS product"
-    copy(f"{orders} FROM range(20000) AS rows(i)", folder / "orders.parquet")
-    before = (folder / "orders.parquet").read_bytes()
-    own = own.removeprefix(". .venv/bin/activate\n")
-    printed = [run(each, folder) for each in (own, recipes, *blocks(page, "sh"))]
-    assert "product" in printed[0]
-    assert " information and 1 call" in printed[-1]
-    with pytest.raises(AssertionError, match=r"orders\.parquet is there and was not made here"):
-        run("python -m examples.orders.make orders.parquet", folder)
-    assert before == (folder / "orders.parquet").read_bytes()
 
 
 @pytest.mark.usefixtures("starts_processes")

@@ -30,9 +30,25 @@ def commands(heading: str) -> list[str]:
     return blocks(section(PAGE, heading), "sh")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("starts_processes")
-def test_own_data_are_asked_about_as_the_page_says(folder: Path) -> None:
-    """Draft, check, one question, and then services that others ask; the ledger's administration verifies them."""
+def test_pages_can_be_followed_one_after_the_other(tmp_path: Path) -> None:
+    """README, recipes, and the page on own data to its end, in one checkout; the reader's file is theirs afterwards.
+
+    Of the page: draft, check, one question, and then services that others ask; the ledger's administration verifies
+    them.
+    """
+    folder = tmp_path
+    (folder / "examples").symlink_to(ROOT / "examples")
+    orders = "SELECT 'c' || i % 5000 AS customer_id, 'p' || sqrt(i % 1600)::INTEGER AS product"
+    copy(f"{orders} FROM range(20000) AS rows(i)", folder / "orders.parquet")
+    before = (folder / "orders.parquet").read_bytes()
+    (own,) = (each for each in blocks((ROOT / "README.md").read_text(), "sh") if "orders.parquet" in each)
+    (recipes,) = blocks((DOCS / "recipes.md").read_text(), "sh")
+    assert "product" in run(own.removeprefix(". .venv/bin/activate\n"), folder)
+    run(recipes, folder)
+    made, *_ = blocks((DOCS / PAGE).read_text(), "sh")
+    run(made, folder)
     (draft,) = commands("## 1. Write a first policy")
     (check,) = commands("## 2. Compare it with the data")
     (ask,) = commands("## 3. Ask")
@@ -56,6 +72,9 @@ def test_own_data_are_asked_about_as_the_page_says(folder: Path) -> None:
     announced = (folder / "served").read_text()
     for variable, address in addresses.items():
         assert f"export {variable}={address}" in announced
+    with pytest.raises(AssertionError, match=r"orders\.parquet is there and was not made here"):
+        run("python -m examples.orders.make orders.parquet", folder)
+    assert before == (folder / "orders.parquet").read_bytes()
 
 
 @pytest.mark.usefixtures("starts_processes")
