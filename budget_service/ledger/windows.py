@@ -47,10 +47,6 @@ class Window(NamedTuple):
     start: Microseconds
     end: Microseconds | None
 
-    def contains(self, time: Microseconds) -> bool:
-        """Return whether a time is in the window."""
-        return self.start <= time and (self.end is None or time < self.end)
-
     def since(self, time: Microseconds) -> Window:
         """Return the part of the span from a time on."""
         return self if time <= self.start else Window(time, self.end)

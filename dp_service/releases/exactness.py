@@ -34,10 +34,9 @@ from dp_service.terms import Comparison
 
 @dataclass(frozen=True)
 class Priced:
-    """What a question would be at another price: its parameters, and how exact it is expected to be."""
+    """How exact a question is expected to be at another price."""
 
     units: int
-    parameters: ReleaseParameters
     accuracy: ExpectedAccuracy
 
 
@@ -166,7 +165,7 @@ def at_other_prices(parameters: ReleaseParameters) -> Iterator[Priced]:
     for units in filter(None, (stated.units // 2, 2 * stated.units)):
         other = at_units(parameters, units)
         with suppress(UnusableParametersError):
-            yield Priced(units, other, kind_of(other).accuracy())
+            yield Priced(units, kind_of(other).accuracy())
 
 
 def of_other_prices(priced: Sequence[Priced], allowed: Sequence[int]) -> Iterator[Statement]:
