@@ -7,7 +7,6 @@ never made of the data: of a grid that ends at the data's own largest value, the
 
 from __future__ import annotations
 
-import datetime
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import lru_cache
@@ -90,24 +89,6 @@ class Grid:
             # A power that is a whole number must not be rounded down to the one before.
             inner.add(int(context.add(value, _ROUNDING)))
         return cls(tuple(sorted({low, high, *(edge for edge in inner if low < edge < high)})))
-
-    @classmethod
-    def days(cls, first: datetime.date, end: datetime.date, days: int) -> Grid:
-        """Return cells of so many days from one day to before another, as days since 1970-01-01.
-
-        >>> Grid.days(datetime.date(1970, 1, 1), datetime.date(1970, 1, 20), 7).edges
-        (0, 7, 14, 19)
-
-        Raises:
-            ValueError: `days` is not positive, or the cells are too many or too few.
-        """
-        if days < 1:
-            raise ValueError(f"days must be positive, got {days}")
-        epoch = datetime.date(1970, 1, 1).toordinal()
-        start, stop = first.toordinal() - epoch, end.toordinal() - epoch
-        if (stop - start) // days > MAX_CELLS:
-            raise ValueError(f"a grid must have from 2 to {MAX_CELLS} cells, got {(stop - start) // days}")
-        return cls((*range(start, stop, days), stop))
 
     def bounds_of(self, cell: int) -> tuple[int, int]:
         """Return the first value of a cell and the first one after it."""

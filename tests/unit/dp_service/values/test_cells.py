@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
@@ -24,7 +23,6 @@ BOUNDS = ValueBounds.of(Fraction(1), (Fraction(-5), Fraction(100)), (Fraction(0)
         Grid.linear(-7, 90, 13),
         Grid.geometric(1, 10**6, 60),
         Grid.geometric(100, 300_000, 500),
-        Grid.days(datetime.date(2024, 2, 27), datetime.date(2024, 3, 14), 5),
     ],
 )
 def test_every_value_has_one_cell(grid: Grid) -> None:
@@ -68,10 +66,6 @@ def test_the_largest_grid_is_made_and_used_at_once() -> None:
         (lambda: Grid((0, 2, 2)), "ascend"),
         (lambda: Grid((0,)), "from 2"),
         (lambda: Grid((0, 1, 2**63)), "2\\^62"),
-        (lambda: Grid.days(datetime.date(2024, 1, 1), datetime.date(2024, 1, 2), 1), "from 2"),
-        (lambda: Grid.days(datetime.date(2024, 1, 2), datetime.date(2024, 1, 1), 1), "from 2"),
-        (lambda: Grid.days(datetime.date(1, 1, 1), datetime.date(9999, 1, 1), 1), "from 2 to 100000"),
-        (lambda: Grid.days(datetime.date(2024, 1, 1), datetime.date(2024, 1, 9), 0), "days"),
     ],
 )
 def test_grids_that_make_no_sense_are_refused_by_name(make: Callable[[], object], message: str) -> None:
