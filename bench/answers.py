@@ -247,20 +247,22 @@ def policy_of(rows: Rows, setting: Setting) -> str:
     )
     columns = (
         "    columns:\n"
-        "      member: {type: string}\n"
-        "      item: {type: string, group_by: true}\n"
-        f"      slice: {{type: string, group_by: true, filter: [in], domain: {slices}}}\n"
-        f"      tag: {{type: string, group_by: true, filter: [in], domain: {tags}}}\n"
-        "      day: {type: date, filter: [range]}\n"
+        "      member: {{type: string}}\n"
+        "      item: {{type: string, group_by: true, typical: {typical}}}\n"
+        f"      slice: {{{{type: string, group_by: true, typical: {{typical}}, filter: [in], domain: {slices}}}}}\n"
+        f"      tag: {{{{type: string, group_by: true, typical: {{typical}}, filter: [in], domain: {tags}}}}}\n"
+        "      day: {{type: date, filter: [range]}}\n"
     )
+    lists, typical = _lists(rows, setting)
     return (
         f"epsilon_per: {float(EPSILON_PER)}\ndelta: {setting.delta}\ncount_noise: gaussian\n{blocks}tables:\n"
-        f"  lists:\n{shared}    {_lists(rows, setting)}\n    measures: {{distinct_members: true}}\n{columns}"
-        f"  numbers:\n{shared}{_of_numbers(rows, setting)}{columns}"
+        f"  lists:\n{shared}    {lists}\n    measures: {{distinct_members: true}}\n{columns.format(typical=typical)}"
+        f"  numbers:\n{shared}{_of_numbers(rows, setting)}{columns.format(typical=2)}"
     )
 
 
-def _lists(rows: Rows, setting: Setting) -> str:
+def _lists(rows: Rows, setting: Setting) -> tuple[str, int]:
+    """Return how lists bound members, and how many items are typical."""
     question = Question(Currency(EPSILON_PER, Fraction(setting.delta)), min(K, rows.items), 1, D_BAR)
     data = DataFile(rows.path, Columns("member", ("item",)), drops_nulls=True, memory="2GB")
     counts = counts_of_file(data, question.k, question.most_names)
@@ -282,7 +284,7 @@ def _of_numbers(rows: Rows, setting: Setting) -> str:
     rows_within = f"row_lower: {-row if low < 0 else 0}, row_upper: {row}"
     grid = f"{{scale: geometric, from: 1, to: {largest}, cells: 400}}"
     return (
-        f"    contributions: {{bound: in_query, typical: 2, units: {setting.number_units}, "
+        f"    contributions: {{bound: in_query, units: {setting.number_units}, "
         "sums: {max_members: 1000000, max_rows: 100000000}}\n"
         f"    measures: {{distinct_members: true, events: {{tau: {tau}, tau_is: clipped}}}}\n"
         f"    values: {{amount: {{type: int64, lower: 0, upper: {upper}, {rows_within}}}}}\n"

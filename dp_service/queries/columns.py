@@ -102,11 +102,6 @@ class Column(ColumnKeys):
         """What stands for NULL in answers; None: rows with NULL are left out."""
         return self.null_value if self.nulls is Nulls.KEEP else None
 
-    def where_typical(self, others: int | None) -> Column:
-        """Return the column with what is typical of others, if questions may group by it and it states nothing."""
-        needs = self.group_by and self.typical is None and others is not None
-        return self.model_copy(update={"typical": others}) if needs else self
-
     @property
     def of_member(self) -> int | None:
         """How many of its values a member typically has, or at most; None: any number."""

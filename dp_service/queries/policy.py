@@ -33,7 +33,7 @@ from dp_service.queries.publications import MAXIMUM_STATEMENT_BYTES
 from dp_service.queries.schema_errors import schema_error
 from dp_service.queries.tables import Policy, Table
 from dp_service.queries.times import TimeColumn
-from dp_service.terms import BoundedBy, ColumnType
+from dp_service.terms import ColumnType
 from gris_serving.yaml_texts import KeyPath
 
 __all__ = [
@@ -186,13 +186,10 @@ def _table(name: str, schema: TableSchema, path: KeyPath, fault: Faults, *, max_
     _protect_member(schema.member, columns, path, fault)
     if schema.time is not None:
         _add_time_column(schema.time, columns, (*path, "time"), fault)
-    block = schema.contributions
-    others = None if block is None or block.bounded_by is not BoundedBy.IN_QUERY else block.typical
     return schema.resolved(
         Table,
         name=name,
-        time=None if schema.time is None else schema.time.where_typical(others),
-        columns=tuple(each.where_typical(others) for each in columns),
+        columns=tuple(columns),
         max_k=schema.max_k or max_k,
         values=value_columns(schema.values, (*path, "values"), fault),
         quantiles=quantile_columns(schema.quantiles, (*path, "quantiles"), fault),

@@ -116,14 +116,9 @@ class _Contributions(Stated):
 
 
 class InQuery(_Contributions):
-    """The query bounds members, by what is typical of each column.
-
-    Attributes:
-        typical: What is typical of columns, buckets and parts of time that do not state it themselves.
-    """
+    """The query bounds members, by what is typical of each column."""
 
     bounded_by: Annotated[Literal[BoundedBy.IN_QUERY], Field(alias="bound")]
-    typical: _Bound | None = None
 
 
 class Assumed(_Contributions):

@@ -141,14 +141,6 @@ class TimeColumn(Stated):
             return TimeUnit.named(self.counts)
         return TimeUnit.DAYS if self.type == "date" else TimeUnit.MICROSECONDS
 
-    def where_typical(self, others: int | None) -> TimeColumn:
-        """Return the column with what is typical of others for each bucket and part that states nothing."""
-        found = {
-            key: {name: typical or others for name, typical in offered.items()}
-            for key, offered in (("buckets", self.buckets), ("parts", self.parts))
-        }
-        return self.model_copy(update=found)
-
     def first_value_from(self, bound: datetime.date) -> int:
         """Return the smallest value that stands for no time before a timestamp in UTC, or before a day of the zone.
 

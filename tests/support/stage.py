@@ -54,11 +54,11 @@ tables:
   articles:
     member: member_id
     contributions:
-      {bound: in_query, typical: 8, units: 10, longest_list: 20}
+      {bound: in_query, units: 10, longest_list: 20}
     measures: {distinct_members: true}
     columns:
       member_id: {type: string}
-      article_id: {type: string, group_by: true}
+      article_id: {type: string, group_by: true, typical: 8}
   hostile:
     member: member_id
     measures: {distinct_members: true}

@@ -20,9 +20,9 @@ _TABLE = """
     measures: {distinct_members: true, events: {tau: 2, tau_is: clipped}}
     columns:
       member_id: {type: string}
-      article_id: {type: string, group_by: true, filter: [in, not_in]}
-      app: {type: string, group_by: true}
-      score: {type: int64, group_by: true, filter: [in], domain: [-1, 0, 1]}
+      article_id: {type: string, group_by: true, typical: 8, filter: [in, not_in]}
+      app: {type: string, group_by: true, typical: 8}
+      score: {type: int64, group_by: true, typical: 8, filter: [in], domain: [-1, 0, 1]}
 """
 POLICY = f"""
 epsilon_per: 10
@@ -32,7 +32,6 @@ tables:
   feedback:
     contributions:
       bound: in_query
-      typical: {DELTA_2}
       units: {UNITS}
       min_count: 3
       longest_list: {MOST}{_TABLE}
@@ -45,11 +44,11 @@ tables:
       element: {{type: string, group_by: true}}
   fractions:
     contributions:
-      {{bound: in_query, typical: 8, units: 10, longest_list: 20}}{_TABLE}
+      {{bound: in_query, units: 10, longest_list: 20}}{_TABLE}
   anew:
     consistency: fresh
     contributions:
-      {{bound: in_query, typical: 8, units: 10, longest_list: 20}}{_TABLE}
+      {{bound: in_query, units: 10, longest_list: 20}}{_TABLE}
 """
 BUDGET = """
 accounts:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.typical import typically
 from tests.support.world import copy
 
 _COLUMNS = "{member_id: {type: int64}, country: {type: string, group_by: true, domain: [JP, TW]}, CITY, DAY}"
@@ -18,7 +19,7 @@ KNOWN = _COLUMNS.replace("CITY", "city: {type: string, group_by: true}").replace
 RESTRICTED = KNOWN.replace("TW]}", "TW], delta: 1}")
 UNKNOWN = "{user_id: {type: int64}, member_id: {type: int64, group_by: true}}"
 _MEMBERS = "measures: {distinct_members: true}"
-_ONE_LOOK = "bound: in_query, typical: 1, units: 400"
+_ONE_LOOK = "bound: in_query, units: 400"
 _SUMS = "sums: {max_members: 100000, max_rows: 1000000}"
 _VALUES = (
     "{amount: {type: int64, quantum: 1, lower: 0, upper: 10, row_lower: 0, row_upper: 10},"
@@ -42,25 +43,26 @@ tables:
   restricted: {{member: member_id, {_MEMBERS}, columns: {RESTRICTED}}}
   unknown: {{member: user_id, measures: {{events: {{tau: 1, tau_is: assumed}}}}, columns: {UNKNOWN}}}
   clipped: {{member: member_id, measures: {{events: {{tau: 2, tau_is: clipped}}}}, columns: {KNOWN}}}
-  bounded: {{member: member_id, contributions: {{{_ONE_LOOK}}}, {_MEMBERS}, columns: {KNOWN}}}
+  bounded: {{member: member_id, contributions: {{{_ONE_LOOK}}}, {_MEMBERS}, columns: {typically(1, KNOWN)}}}
   shifted:
-    {{member: member_id, contributions: {{{_ONE_LOOK.replace("1,", "2,")}}}, {_MEMBERS}, columns: {KNOWN}}}
+    {{member: member_id, contributions: {{{_ONE_LOOK}}}, {_MEMBERS}, columns: {typically(2, KNOWN)}}}
   looks:
     member: member_id
     contributions: {{{_ONE_LOOK}, min_count: 2, {_SUMS}, longest_list: 3}}
     {_MEMBERS}
-    columns: {KNOWN}
+    columns: {typically(1, KNOWN)}
     values: {_VALUES}
     quantiles: {_GRID}
   clamped:
     member: member_id
-    time: {{column: day, type: date, buckets: [week]}}
+    time: {{column: day, type: date, buckets: {{week: 1}}}}
     contributions: {{{_ONE_LOOK}, {_SUMS}, largest_cut: 1/16}}
     measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}, distinct: {{city: 2}}}}
-    columns: {KNOWN}
+    columns: {typically(1, KNOWN)}
     values: {_VALUES}
   quantiles: {{member: member_id, contributions: {{{_ONE_LOOK}}},
-    measures: {{distinct_members: true, events: {{tau: 1, tau_is: clipped}}}}, columns: {KNOWN}, quantiles: {_GRID}}}
+    measures: {{distinct_members: true, events: {{tau: 1, tau_is: clipped}}}}, columns: {typically(1, KNOWN)},
+    quantiles: {_GRID}}}
 """
 TABLES = (
     *("plain", "restricted", "unknown", "clipped", "bounded"),

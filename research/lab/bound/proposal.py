@@ -131,10 +131,12 @@ def _bounds_reason(look: Look, counts: BoundedCounts) -> str:
     )
 
 
-def policy_block(look: Look, question: Question) -> str:
-    """Return what a policy says of a table whose queries bound members so, besides what is typical of the column."""
+def policy_block(look: Look, question: Question) -> tuple[str, int]:
+    """Return what a policy says of a table whose queries bound members so, and what is typical of the column."""
+    typical = look.bound if isinstance(look, OneLook) else look.counts_bound
     longest = f", longest_list: {min(question.most_names, MAXIMUM_NAMES)}" if isinstance(look, BothLooks) else ""
-    return f"contributions: {{bound: in_query, units: {look.units}, min_count: {question.min_count}{longest}}}"
+    stated = f"units: {look.units}, min_count: {question.min_count}{longest}"
+    return f"contributions: {{bound: in_query, {stated}}}", typical
 
 
 def format_look(look: Look, question: Question) -> str:

@@ -24,7 +24,6 @@ from pinot_connector.errors import BudgetExhausted
 from pinot_connector.results import PrivateResult, Row
 from pinot_connector.shown_values import AggregateValue
 from research.lab.bound.contributions import DataFile, counts_of_file
-from research.lab.bound.looks import OneLook
 from research.lab.bound.looks import Question as ListQuestion
 from research.lab.bound.proposal import policy_block, proposal, trade_off
 from research.lab.bound.search import USEFUL
@@ -169,9 +168,7 @@ def planned(data: Data, lengths: frozenset[int], units: int, delta: Fraction) ->
             continue
         made = trade_off(counts, asked, (units,), TRIALS, Draws(1), seed=1)
         best = proposal(made, counts, asked).proposed
-        look = best.look
-        bound = look.bound if isinstance(look, OneLook) else look.counts_bound
-        proposed = policy_block(look, asked), bound
+        proposed = policy_block(best.look, asked)
         if USEFUL.is_met(best.worth, k):
             break
     return proposed

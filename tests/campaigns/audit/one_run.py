@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from pinot_connector import sql_question, structured_question
 from pinot_connector.results import Row
 from pinot_connector.shown_values import AggregateValue
+from tests.support.typical import typically
 
 from .estimating import FALSE_ALARM, chance_of_guesses, epsilon_of_guesses
 from .world import WITH, WITHOUT, World, running_services, sums_of
@@ -37,12 +38,12 @@ _TABLE = """
       name: {{type: string, group_by: true}}
 """
 _BOUNDED = f"""
-    contributions: {{{{bound: in_query, typical: 1, units: 1, sums: {{{{max_members: 100000, max_rows: 100000}}}}}}}}
+    contributions: {{{{bound: in_query, units: 1, sums: {{{{max_members: 100000, max_rows: 100000}}}}}}}}
     values:
       pieces: {{{{type: int64, lower: 0, upper: {_PIECES}}}}}
 """
 LAPLACE = ("epsilon_per: 4\ncount_noise: laplace", _TABLE, "delta: 1,")
-GAUSSIAN = ("epsilon_per: 0.25\ncount_noise: gaussian", _TABLE + _BOUNDED, "")
+GAUSSIAN = ("epsilon_per: 0.25\ncount_noise: gaussian", typically(1, _TABLE + _BOUNDED), "")
 
 
 def _count(row: Row) -> float:

@@ -53,20 +53,20 @@ SMALL_POLICY = POLICY.replace(f"epsilon_per: {EPSILON_PER}", f"epsilon_per: {SMA
 _BOUNDED_COLUMNS = """
     member: member_id
     consistency: fresh
-    contributions: {bound: in_query, typical: 1, units: 1, min_count: 3}
+    contributions: {bound: in_query, units: 1, min_count: 3}
     measures: {distinct_members: true}
-    time: {column: day, type: date, buckets: [day]}
+    time: {column: day, type: date, buckets: {day: 1}}
     columns:
       member_id: {type: int64}
-      app: {type: string, group_by: true, domain: [line, web]}
-      program: {type: string, group_by: true}
+      app: {type: string, group_by: true, typical: 1, domain: [line, web]}
+      program: {type: string, group_by: true, typical: 1}
 """
 LOOKS = "_in_two_looks"
 """How the names of the tables end whose questions take two looks; they hold the same rows."""
 _LOOKS_COLUMNS = _BOUNDED_COLUMNS.replace("units: 1, min_count: 3", "units: 2, min_count: 3, longest_list: 2")
 SHIFTED = "_relative_to_the_total"
 """How the names of the tables end whose counts are released relative to the number of members."""
-_SHIFTED_COLUMNS = _BOUNDED_COLUMNS.replace("typical: 1, units: 1, min_count: 3", "typical: 2, units: 1")
+_SHIFTED_COLUMNS = _BOUNDED_COLUMNS.replace("typical: 1", "typical: 2").replace(", min_count: 3", "")
 SUMMED = "_summed"
 """How the names of the tables end whose pieces are summed."""
 _LARGEST_TOTAL = 4

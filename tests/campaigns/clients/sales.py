@@ -18,13 +18,13 @@ count_noise: gaussian
 tables:
   sales:
     member: member_id
-    time: {column: day, type: date, buckets: [day, month]}
-    contributions: {bound: in_query, typical: 4, units: 20, sums: {max_members: 100000, max_rows: 1000000}}
+    time: {column: day, type: date, buckets: {day: 4, month: 4}}
+    contributions: {bound: in_query, units: 20, sums: {max_members: 100000, max_rows: 1000000}}
     measures: {distinct_members: true}
     columns:
       member_id: {type: string}
-      article: {type: string, group_by: true}
-      country: {type: string, group_by: true, filter: [in], domain: [DE, FR, NL]}
+      article: {type: string, group_by: true, typical: 4}
+      country: {type: string, group_by: true, typical: 4, filter: [in], domain: [DE, FR, NL]}
       day: {type: date, filter: [range]}
     values:
       euros: {type: decimal, quantum: 0.01, lower: 0, upper: 500, row_lower: 0, row_upper: 100}

@@ -21,6 +21,7 @@ from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery
 from dp_service.terms import Element, Scalar
 from tests.support.queries.strategies import NOW
+from tests.support.typical import typically
 
 _TOPICS = b"small,topic\n-127,least\n0,a\n1,one\n2,a%b\n127,most\n"
 _LABELS = "text,label\n,empty\na,letter\nA,letter\na%b_c,sign\n\U0001f600,face\n".encode()
@@ -62,20 +63,20 @@ tables:
     columns: {_COLUMNS.replace("NULLS", "nulls: keep, ")}
   summed:
     member: member
-    contributions: {{bound: in_query, typical: 1, units: 10, min_count: 1,
+    contributions: {{bound: in_query, units: 10, min_count: 1,
                      sums: {{max_members: 1000, max_rows: 100000}}}}
     measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}},
                distinct: {{text: 2, number: 3, small: 1, day: 1}}}}
-    columns: {_COLUMNS.replace("NULLS", "")}
+    columns: {typically(1, _COLUMNS.replace("NULLS", ""))}
     values:
       price: {{type: decimal, quantum: '0.01', lower: -5, upper: 20, row_lower: -5, row_upper: 20}}
       whole: {{type: int64, lower: -5, upper: 20, row_lower: -5, row_upper: 20}}
   looked:
     member: member
-    contributions: {{bound: in_query, typical: 1, units: 10, min_count: 1,
+    contributions: {{bound: in_query, units: 10, min_count: 1,
                      longest_list: 400}}
     measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
-    columns: {_COLUMNS.replace("NULLS", "")}
+    columns: {typically(1, _COLUMNS.replace("NULLS", ""))}
     quantiles:
       price: {{type: decimal, quantum: '0.01',
                grid: {{scale: linear, from: -4, to: 16, cells: 10}}}}

@@ -41,12 +41,12 @@ tables:
   {table}:
     member: member
     measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}{distinct}}}
-    contributions: {{bound: in_query, typical: 3, units: 20, min_count: 2{looks}}}
+    contributions: {{bound: in_query, units: 20, min_count: 2{looks}}}
     columns:
-      text: {{type: string, group_by: true, filter: [not_in]}}
-      number: {{type: int64, group_by: true, filter: [range]}}
-      flag: {{type: bool, group_by: true}}
-      day: {{type: date, group_by: true}}
+      text: {{type: string, group_by: true, typical: 3, filter: [not_in]}}
+      number: {{type: int64, group_by: true, typical: 3, filter: [range]}}
+      flag: {{type: bool, group_by: true, typical: 3}}
+      day: {{type: date, group_by: true, typical: 3}}
 """)
 
 

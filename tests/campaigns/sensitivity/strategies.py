@@ -92,7 +92,6 @@ def _bounded(draw: st.DrawFn, table: dict[str, Any]) -> dict[str, Any]:
     """Draw a bound that the query sees to, so that nothing has to be promised of the data."""
     block = {
         "bound": "in_query",
-        "typical": draw(st.integers(1, 3)),
         "units": draw(st.integers(1, 20)),
         "min_count": draw(st.sampled_from([1, 1, 2])),
     }
@@ -100,7 +99,7 @@ def _bounded(draw: st.DrawFn, table: dict[str, Any]) -> dict[str, Any]:
         block["longest_list"] = draw(st.integers(1, 3))
     columns = {
         name: {key: value for key, value in said.items() if key != "delta"}
-        | ({"typical": draw(st.integers(1, 3))} if said.get("group_by") and draw(st.booleans()) else {})
+        | ({"typical": draw(st.integers(1, 3))} if said.get("group_by") else {})
         for name, said in table["columns"].items()
     }
     kept = {key: value for key, value in table.items() if key not in ("d_bar", "max_k")}

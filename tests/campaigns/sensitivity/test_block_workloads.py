@@ -38,10 +38,10 @@ tables:
     block: country
     data_version: one
     columns:
-      country: {type: string, filter: [in, not_in], group_by: true, nulls: keep, null_value: none}
-      page: {type: string, filter: [in, not_in], group_by: true, domain: [p0, p1, p2, p3]}
+      country: {type: string, filter: [in, not_in], group_by: true, typical: 2, nulls: keep, null_value: none}
+      page: {type: string, filter: [in, not_in], group_by: true, typical: 2, domain: [p0, p1, p2, p3]}
     measures: {distinct_members: true}
-    contributions: {bound: in_query, typical: 2, units: 5}
+    contributions: {bound: in_query, units: 5}
 """
 LIMIT = 30
 BUDGET = f"accounts: [{{path: [a], limit: {{information: {LIMIT}, calls: 1000}}}}]\n"

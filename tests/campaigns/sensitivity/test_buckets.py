@@ -45,9 +45,9 @@ from tests.support.queries.buckets import (
 )
 
 BLOCKS = {
-    "bounded": "contributions: {bound: in_query, typical: 2, units: 10}",
-    "shifted": "contributions: {bound: in_query, typical: 3, units: 10}",
-    "summed": "contributions: {bound: in_query, typical: 2, units: 10, sums: {max_members: 1000, max_rows: 1000}}",
+    "bounded": "contributions: {bound: in_query, units: 10}",
+    "shifted": "contributions: {bound: in_query, units: 10}",
+    "summed": "contributions: {bound: in_query, units: 10, sums: {max_members: 1000, max_rows: 1000}}",
     "unbounded": "",
 }
 # Berlin changed its clocks at 1:00 in UTC on both days.
@@ -89,7 +89,8 @@ class Case:
     def policy(self) -> Policy:
         """The policy."""
         values = SUMS if self.block == "summed" else ""
-        return policy(self.kind, contributions=BLOCKS[self.block], values=values)
+        typical = 3 if self.block == "shifted" else 2
+        return policy(self.kind, contributions=BLOCKS[self.block], typical=typical, values=values)
 
     def question(self, start: datetime.datetime, end: datetime.datetime) -> HistogramQuery:
         """Return the question for a range."""

@@ -29,11 +29,11 @@ tables:
   t:
     member: member
     contributions:
-      {{bound: in_query, typical: {typical}, units: 10, min_count: 1, sums: {{max_members: 1000, max_rows: 100000}}}}
+      {{bound: in_query, units: 10, min_count: 1, sums: {{max_members: 1000, max_rows: 100000}}}}
     measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
     columns:
       member: {{type: string}}
-      text: {{type: string, group_by: true, filter: [in, not_in]{domain}}}
+      text: {{type: string, group_by: true, typical: {typical}, filter: [in, not_in]{domain}}}
       whole: {{type: int64, filter: [in, not_in, range]}}
     values:
       whole: {{type: int64, lower: {lower}, upper: 10, row_lower: -4, row_upper: 15, nulls: {nulls}}}

@@ -87,7 +87,8 @@ def world(
     """Return a world of one member with four texts, each in two rows, of which three have one topic."""
     rows = [Row("m1", f"t{i % 4}", 1, True, DAY) for i in range(8)]
     key = {"type": "string", **({} if key_delta is None else {"delta": key_delta})}
-    columns = {"text": key, "topic": said("text", file)}
+    typical = {"typical": 1} if "contributions" in more else {}
+    columns = {"text": key, "topic": {**said("text", file), **typical}}
     table = {"member": "member", "measures": measures, "columns": columns, **more}
     noise = {"count_noise": "gaussian"} if "contributions" in more else {}
     policy = {"epsilon_per": "0.15", "delta": "1e-10", **noise, "tables": {"t": table}}
@@ -136,7 +137,7 @@ BROKEN = {
             MEMBERS,
             BY_TOPIC,
             key_delta=None,
-            contributions={"bound": "in_query", "typical": 1, "units": 10},
+            contributions={"bound": "in_query", "units": 10},
         ),
         rewriting('PARTITION BY "gris_member"', 'PARTITION BY "gris_member", "topic"'),
         "a member changes 2 elements, and Delta is 1",

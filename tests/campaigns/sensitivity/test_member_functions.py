@@ -89,14 +89,14 @@ def _scalar(value: Any) -> Any:
     kind=st.sampled_from(list(TYPES)),
     form=st.sampled_from(FORMS),
     with_text=st.booleans(),
-    block=st.sampled_from(["", "contributions: {bound: in_query, typical: 1, units: 10}"]),
+    block=st.sampled_from(["", "contributions: {bound: in_query, units: 10}"]),
 )
 def test_a_member_changes_its_own_elements_alone(
     rows: list[Row], kind: str, form: Any, with_text: bool, block: str
 ) -> None:
     """By no more than Delta and the price, where the query bounds members and where the policy does."""
     asked = replace(Asked(kind, *form), with_text=with_text)
-    resolution = resolve(asked.question, policy(kind, asked.zone, contributions=block), now=NOW)
+    resolution = resolve(asked.question, policy(kind, asked.zone, contributions=block, typical=1), now=NOW)
     assert faults(resolution, rows, kind) == []
 
 

@@ -155,11 +155,12 @@ def test_a_query_in_which_members_keep_all_their_values_is_found(tmp_path: Path)
     rows = [Row("m1", f"t{i}", 1, True, day) for i in range(4)]
     rows += [Row("m2", f"u{i}", number, True, day) for number in range(3) for i in range(4)]
     columns = {
-        name: {"type": kind, "group_by": True} for name, kind in (("text", "string"), ("number", "int64"))
+        name: {"type": kind, "group_by": True, "typical": 2}
+        for name, kind in (("text", "string"), ("number", "int64"))
     }
     table = {
         "member": "member",
-        "contributions": {"bound": "in_query", "typical": 2, "units": 20},
+        "contributions": {"bound": "in_query", "units": 20},
         "measures": {"distinct": {"text": 2}},
         "columns": columns,
     }
@@ -229,8 +230,8 @@ def test_a_query_that_bounds_nobody_is_found(tmp_path: Path) -> None:
     day = datetime.date(2019, 1, 1)
     rows = [Row(f"m{j}", f"t{i}", 1, True, day) for i in range(4) for j in range(3)]
     rows += [Row("m9", f"t{i % 4}", 1, True, day) for i in range(8)]
-    block = {"bound": "in_query", "typical": 2, "units": 20}
-    columns = {"text": {"type": "string", "group_by": True}}
+    block = {"bound": "in_query", "units": 20}
+    columns = {"text": {"type": "string", "group_by": True, "typical": 2}}
     measures = {"distinct_members": True, "events": {"tau": 2, "tau_is": "clipped"}}
     table = {"member": "member", "contributions": block, "measures": measures, "columns": columns}
     policy = {"epsilon_per": "0.15", "delta": "1e-10", "count_noise": "gaussian", "tables": {"t": table}}
@@ -252,8 +253,8 @@ def test_a_second_look_that_bounds_nobody_is_found(tmp_path: Path) -> None:
     day = datetime.date(2019, 1, 1)
     rows = [Row(f"m{j}-{i}", f"t{i}", 1, True, day) for i in range(4) for j in range(2)]
     rows += [Row("m9", f"t{i % 4}", 1, True, day) for i in range(8)]
-    block = {"bound": "in_query", "typical": 2, "units": 20, "longest_list": 4}
-    columns = {"text": {"type": "string", "group_by": True}}
+    block = {"bound": "in_query", "units": 20, "longest_list": 4}
+    columns = {"text": {"type": "string", "group_by": True, "typical": 2}}
     table = {
         "member": "member",
         "contributions": block,
@@ -279,8 +280,8 @@ def test_a_total_that_counts_other_members_is_found(
     day = datetime.date(2019, 1, 1)
     rows = [Row(f"m{i}", f"t{j}", 1, True, day) for i in range(6) for j in range(4) if (i + j) % 2 or i < 2]
     rows = [*rows, *rows]
-    block = {"bound": "in_query", "typical": 4, "units": 20}
-    columns = {"text": {"type": "string", "group_by": True, "domain": ["t0", "t1", "t2", "t3"]}}
+    block = {"bound": "in_query", "units": 20}
+    columns = {"text": {"type": "string", "group_by": True, "typical": 4, "domain": ["t0", "t1", "t2", "t3"]}}
     measures = {"distinct_members": True, "events": {"tau": 2, "tau_is": "clipped"}}
     table = {"member": "member", "contributions": block, "measures": measures, "columns": columns}
     policy = {"epsilon_per": "0.15", "delta": "1e-10", "count_noise": "gaussian", "tables": {"t": table}}

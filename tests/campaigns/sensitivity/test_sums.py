@@ -32,14 +32,13 @@ tables:
     member: member
     contributions:
       bound: in_query
-      typical: 1
       units: 10
       longest_list: 3
       sums: {max_members: 1000, max_rows: 100000}
     measures: {distinct_members: true, events: {tau: 2, tau_is: clipped}}
     columns:
       member: {type: string}
-      text: {type: string, group_by: true}
+      text: {type: string, group_by: true, typical: 1}
     values:
       whole: {whole}
 """

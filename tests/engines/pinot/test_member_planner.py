@@ -32,9 +32,12 @@ def held(rows: list[Row], asked: Asked) -> Table:
 def test_pinot_counts_each_member_by_all_of_its_rows(planned: Ask, asked: Asked) -> None:
     """Where nobody is bounded and where the query bounds; and no sum becomes a filtered one, which may be NULL."""
     rows = [row._replace(text=row.text or "c") for row in random_rows(Random(7)) if row.at is not None]
-    blocks = ("", "contributions: {bound: in_query, typical: 60, units: 10}")
+    blocks = ("", "contributions: {bound: in_query, units: 10}")
     questions = [
-        render(resolve(asked.question, policy(asked.kind, asked.zone, contributions=each), now=NOW), "pinot")
+        render(
+            resolve(asked.question, policy(asked.kind, asked.zone, contributions=each, typical=60), now=NOW),
+            "pinot",
+        )
         for each in blocks
     ]
     answers = planned({"t": held(rows, asked)}, questions)

@@ -26,8 +26,8 @@ def test_spark_counts_each_member_by_all_of_its_rows(
     path = tmp_path / "t.parquet"
     pq.write_table(arrow_table(rows, asked.kind), path)
     engine = SparkEngine(spark, {"t": str(path)})
-    for contributions in ("", "contributions: {bound: in_query, typical: 60, units: 10}"):
-        under = policy(asked.kind, asked.zone, contributions=contributions)
+    for contributions in ("", "contributions: {bound: in_query, units: 10}"):
+        under = policy(asked.kind, asked.zone, contributions=contributions, typical=60)
         resolution = resolve(asked.question, under, now=NOW)
         columns = tuple(ExpectedColumn(name, ColumnType(kind)) for name, kind in resolution.columns)
         query = EngineQuery("t", render(resolution, "spark"), columns, resolution.row_limit)

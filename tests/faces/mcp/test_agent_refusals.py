@@ -29,17 +29,18 @@ tables:
   rides:
     member: rider_id
     time: {column: picked_up_at, type: timestamp, zone: UTC, from: 2026-01-01, to: 2026-11-01,
-      buckets: [day, month], parts: [hour, weekday, month]}
-    contributions: {bound: in_query, typical: 8, units: 50, most_units: 200,
+      buckets: {day: 8, month: 8}, parts: {hour: 8, weekday: 8, month: 8}}
+    contributions: {bound: in_query, units: 50, most_units: 200,
       longest_list: 75,
       sums: {max_members: 100000, max_rows: 1000000}}
     measures: {distinct_members: true, events: {tau: 8, tau_is: clipped}, distinct: {city: 16}}
     columns:
       rider_id: {type: string}
-      city: {type: string, group_by: true, filter: [in, not_in], domain: [Wien, berlin, "par\\u200bis", rome]}
-      promo_code: {type: string, group_by: true, filter: [in, not_in]}
-      rating: {type: int64, group_by: true, filter: [in, not_in, range], domain: [1, 2, 3, 4, 5]}
-      vehicle: {type: int64, group_by: true, filter: [in, not_in, range]}
+      city: {type: string, group_by: true, typical: 8, filter: [in, not_in],
+             domain: [Wien, berlin, "par\\u200bis", rome]}
+      promo_code: {type: string, group_by: true, typical: 8, filter: [in, not_in]}
+      rating: {type: int64, group_by: true, typical: 8, filter: [in, not_in, range], domain: [1, 2, 3, 4, 5]}
+      vehicle: {type: int64, group_by: true, typical: 8, filter: [in, not_in, range]}
       picked_up_at: {type: timestamp, filter: [range]}
     values:
       price_cents: {type: int64, lower: 0, upper: 256, row_lower: 0, row_upper: 16}

@@ -20,6 +20,7 @@ from dp_service.queries.policy import parse_policy
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Policy
 from dp_service.queries.time_parts import TimePart
+from tests.support.typical import typically
 
 TimeFunction = BucketLength | TimePart
 NOW = 2_000_000_000
@@ -77,21 +78,21 @@ def policy(
     kind: str = "timestamps",
     zone: str = "Europe/Berlin",
     *,
-    contributions: str = "contributions: {bound: in_query, typical: 2, units: 10}",
+    contributions: str = "contributions: {bound: in_query, units: 10}",
+    typical: int = 2,
     values: str = "",
 ) -> Policy:
     """Return a policy for a table with a time column of a kind."""
     stated = TYPES[kind].stated
-    return parse_policy(
-        POLICY.format(
-            type=stated,
-            zone=f", zone: {zone}",
-            contributions=contributions,
-            values=values,
-            delta="" if contributions else ", delta: 2",
-            hour="" if TYPES[kind].step == DAY else "hour, ",
-        )
+    text = POLICY.format(
+        type=stated,
+        zone=f", zone: {zone}",
+        contributions=contributions,
+        values=values,
+        delta="" if contributions else ", delta: 2",
+        hour="" if TYPES[kind].step == DAY else "hour, ",
     )
+    return parse_policy(typically(typical, text) if "in_query" in contributions else text)
 
 
 def asked(

@@ -148,11 +148,12 @@ def nasty(*, kept: bool, bounded: bool) -> tuple[Policy, list[Row], list[Histogr
     """
     file = content("text", KEYS_AND_TOPICS)
     nulls = {"nulls": "keep", "null_value": "none of them"} if kept else {}
-    block = {"contributions": {"bound": "in_query", "typical": 2, "units": 10}} if bounded else {}
+    block = {"contributions": {"bound": "in_query", "units": 10}} if bounded else {}
+    typical = {"typical": 2} if bounded else {}
     columns = {
         "member": {"type": "string"},
-        "text": {"type": "string", "group_by": True, "filter": ["in"]},
-        "topic": said("text", file, **nulls),
+        "text": {"type": "string", "group_by": True, "filter": ["in"], **typical},
+        "topic": {**said("text", file, **nulls), **typical},
     }
     table = {
         "member": "member",

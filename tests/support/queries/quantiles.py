@@ -33,12 +33,12 @@ count_noise: gaussian
 tables:
   {table}:
     member: member
-    contributions: {{bound: in_query, typical: {typical}, units: 10,
+    contributions: {{bound: in_query, units: 10,
                     sums: {{max_members: 1000, max_rows: 100000}}}}
     measures: {{distinct_members: true, events: {{tau: {tau}, tau_is: clipped}}}}
     columns:
       member: {{type: string}}
-      text: {{type: string, group_by: true, domain: [a, b, z]}}
+      text: {{type: string, group_by: true, typical: {typical}, domain: [a, b, z]}}
     quantiles:
       whole: {whole}
       number: {number}
@@ -151,11 +151,11 @@ count_noise: gaussian
 tables:
   t:
     member: member
-    contributions: {{bound: in_query, typical: 1, units: 10}}
+    contributions: {{bound: in_query, units: 10}}
     measures: {{distinct_members: true, events: {{tau: 1, tau_is: clipped}}}}
     columns:
       member: {{type: string}}
-      text: {{type: string, group_by: true, domain: [a, b]}}
+      text: {{type: string, group_by: true, typical: 1, domain: [a, b]}}
     quantiles:
       day: {{type: date, grid: {{scale: dates, from: 2011-01-01, to: 2011-01-29, step: 7}}}}
 """

@@ -25,12 +25,12 @@ count_noise: gaussian
 tables:
   t:
     member: member
-    contributions: {bound: in_query, typical: 500, units: 10, min_count: 1,
+    contributions: {bound: in_query, units: 10, min_count: 1,
                     sums: {max_members: 10000, max_rows: 100000}}
     measures: {distinct_members: true}
     columns:
       member: {type: string}
-      text: {type: string, group_by: true, filter: [in, not_in]}
+      text: {type: string, group_by: true, typical: 500, filter: [in, not_in]}
     values:
       whole: {type: int64, lower: -9, upper: 9}
       number: {type: decimal, quantum: '0.25', lower: -10, upper: 10, row_lower: -6, row_upper: 9.5}

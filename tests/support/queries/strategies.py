@@ -250,11 +250,13 @@ def questions() -> st.SearchStrategy[HistogramQuery]:
 
 def offering(policy: Policy, column: str, most: int, typical: int, min_count: int = 1) -> Policy:
     """Return a policy whose table offers the distinct values of a column."""
-    block = {"bound": BoundedBy.IN_QUERY, "typical": typical, "units": 1, "min_count": min_count}
+    block = {"bound": BoundedBy.IN_QUERY, "units": 1, "min_count": min_count}
     stated = InQuery.model_validate(block)
     update = {"measures": Measures(distinct={column: most}), "contributions": stated}
     tables = []
     for table in policy.tables:
-        columns = tuple(each.where_typical(typical) for each in table.columns)
+        columns = tuple(
+            each.model_copy(update={"typical": typical}) if each.group_by else each for each in table.columns
+        )
         tables.append(table.model_copy(update={**update, "columns": columns}))
     return replace(policy, tables=tuple(tables))

@@ -35,12 +35,12 @@ tables:
   {table}:
     member: member
     contributions:
-      {{bound: {bound}, typical: {typical}, units: 10, min_count: {min_count},
+      {{bound: {bound}, units: 10, min_count: {min_count},
         sums: {{max_members: 1000, max_rows: 100000}}}}
     measures: {{distinct_members: true, rows: 4}}
     columns:
       member: {{type: string}}
-      text: {{type: string, group_by: true{domain}}}
+      text: {{type: string, group_by: true, typical: {typical}{domain}}}
     values:
       whole: {whole}
       number: {number}

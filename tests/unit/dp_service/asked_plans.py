@@ -28,8 +28,7 @@ tables:
     columns: {m: {type: string}, page: {type: string}, item: {type: string, group_by: true%s}}
     %s
 """
-BOUNDED = "contributions: {bound: in_query, typical: 2, units: 6, min_count: 1%s}"
-RELATIVE = "contributions: {bound: in_query, typical: 200, units: 6, min_count: 1}"
+BOUNDED = "contributions: {bound: in_query, units: 6, min_count: 1%s}"
 SUMS = ", sums: {max_members: 100000, max_rows: 1000000}"
 AMOUNT = "values: {amount: {type: int64, lower: 0, upper: 10}}"
 COUNT = "SELECT item, COUNT(DISTINCT m) FROM t GROUP BY item"
@@ -71,9 +70,9 @@ KINDS = {
     "distinct values, unknown, cut": Asked(
         BOUNDED % "", sql=VALUES + CUT.replace("m)", "page)"), measures=PAGES
     ),
-    "relative": Asked(RELATIVE, known=True),
-    "relative, cut": Asked(RELATIVE, known=True, sql=COUNT + CUT),
-    "relative, smallest first": Asked(RELATIVE, known=True, sql=COUNT + SMALLEST),
+    "relative": Asked(BOUNDED % "", known=True, delta=", typical: 200"),
+    "relative, cut": Asked(BOUNDED % "", known=True, delta=", typical: 200", sql=COUNT + CUT),
+    "relative, smallest first": Asked(BOUNDED % "", known=True, delta=", typical: 200", sql=COUNT + SMALLEST),
     "sums": Asked(BOUNDED % SUMS, known=True, sql=SUM, values=AMOUNT),
     "sums, unknown": Asked(BOUNDED % SUMS, sql=SUM, values=AMOUNT),
     "sums, in their order": Asked(
@@ -88,7 +87,8 @@ KINDS = {
 def plans(asked: Asked, names: list[str]) -> Iterator[Plan]:
     """Yield the plan of a question on one version of the data after the other."""
     domain = f", domain: [{', '.join(names)}]" if asked.known else ""
-    policy = parse_policy(TABLE % (asked.contributions, asked.measures, domain + asked.delta, asked.values))
+    limit = asked.delta or (", typical: 2" if asked.contributions else "")
+    policy = parse_policy(TABLE % (asked.contributions, asked.measures, domain + limit, asked.values))
     resolution = resolve(parse_sql(asked.sql, policy), policy, now=0)
     for number in range(RELEASES):
         yield plan_for(resolution, f"v{number}", KEY, IssueContext(0, bytes(32)))

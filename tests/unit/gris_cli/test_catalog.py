@@ -22,12 +22,12 @@ tables:
   visits:
     member: m
     block: land
-    time: {column: day, type: date, buckets: [month]}
+    time: {column: day, type: date, buckets: {month: 8}}
     contributions:
-      {bound: in_query, typical: 8, units: 7, least_units: 2, most_units: 40, sums: {max_members: 10, max_rows: 99}}
+      {bound: in_query, units: 7, least_units: 2, most_units: 40, sums: {max_members: 10, max_rows: 99}}
     measures: {distinct_members: true}
     values: {paid: {type: int64, lower: 0, upper: 50, months: {lower: -1, upper: 9}}}
-    columns: {page: {type: string, group_by: true}, land: {type: string, filter: [in]}}
+    columns: {page: {type: string, group_by: true, typical: 8}, land: {type: string, filter: [in]}}
 """
 
 

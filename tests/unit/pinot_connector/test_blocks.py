@@ -30,15 +30,15 @@ tables:
     block: country
     data_version: one
     columns:
-      country: {type: string, filter: [in], group_by: true}
-      page: {type: string, filter: [in, not_in], group_by: true, domain: [p0, p1, p2, p3]}
+      country: {type: string, filter: [in], group_by: true, typical: 2}
+      page: {type: string, filter: [in, not_in], group_by: true, typical: 2, domain: [p0, p1, p2, p3]}
     measures: {distinct_members: true}
-    contributions: {bound: in_query, typical: 2, units: 5}
+    contributions: {bound: in_query, units: 5}
   orders:
     member: m
-    columns: {page: {type: string, group_by: true, domain: [p0, p1]}}
+    columns: {page: {type: string, group_by: true, typical: 2, domain: [p0, p1]}}
     measures: {distinct_members: true}
-    contributions: {bound: in_query, typical: 2, units: 5}
+    contributions: {bound: in_query, units: 5}
 """
 ALL = "SELECT page, COUNT(DISTINCT m) FROM visits GROUP BY page"
 BUDGET = """

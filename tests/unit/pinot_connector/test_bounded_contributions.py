@@ -52,12 +52,12 @@ tables:
   feedback:
     member: member_id
     time: {{column: day, type: date}}
-    contributions: {{bound: in_query, typical: {TYPICAL}, units: {UNITS}, min_count: 3}}
+    contributions: {{bound: in_query, units: {UNITS}, min_count: 3}}
     measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
     columns: &columns
       member_id: {{type: string}}
-      article_id: {{type: string, group_by: true, filter: [in, not_in]}}
-      score: {{type: int64, group_by: true, filter: [in], domain: [-1, 0, 1]}}
+      article_id: {{type: string, group_by: true, typical: {TYPICAL}, filter: [in, not_in]}}
+      score: {{type: int64, group_by: true, typical: {TYPICAL}, filter: [in], domain: [-1, 0, 1]}}
   prepared:
     member: member_id
     contributions:
@@ -87,12 +87,12 @@ tables:
       article_id: {{type: string, group_by: true}}
   shifted:
     member: member_id
-    contributions: {{bound: in_query, typical: 4, units: {UNITS}}}
+    contributions: {{bound: in_query, units: {UNITS}}}
     measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
     columns:
       member_id: {{type: string}}
       article_id: {{type: string, filter: [in]}}
-      score: {{type: int64, group_by: true, filter: [in], domain: [-1, 0, 1, 7]}}
+      score: {{type: int64, group_by: true, typical: 4, filter: [in], domain: [-1, 0, 1, 7]}}
   many:
     member: member_id
     contributions: {{bound: assumed, delta: 1, units: {UNITS}}}

@@ -17,10 +17,11 @@ from tests.support.embedded import embedded
 from tests.support.rings import needs
 from tests.support.slight_noise import is_near
 
-_TABLE = """{member: member, time: {column: day, type: date, buckets: [month]},
-    contributions: {bound: in_query, typical: 2, units: 40000NAMES},
+_TABLE = """{member: member, time: {column: day, type: date, buckets: {month: 2}},
+    contributions: {bound: in_query, units: 40000NAMES},
     measures: {distinct_members: true, distinct: {article: 3}},
-    columns: {article: {type: string}, shop: {type: string, group_by: true}, day: {type: date, filter: [range]}}}"""
+    columns: {article: {type: string}, shop: {type: string, group_by: true, typical: 2},
+              day: {type: date, filter: [range]}}}"""
 POLICY = f"""
 epsilon_per: 10
 delta: 1e-10

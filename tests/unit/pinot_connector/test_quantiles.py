@@ -57,12 +57,12 @@ count_noise: gaussian
 tables:
   t:
     member: member
-    contributions: {{bound: in_query, typical: 2, units: 9, sums: {{max_members: 600, max_rows: 100000}}}}
+    contributions: {{bound: in_query, units: 9, sums: {{max_members: 600, max_rows: 100000}}}}
     measures: {{distinct_members: true, events: {{tau: 1, tau_is: clipped}}}}
     columns:
       member: {{type: string}}
-      text: {{type: string, group_by: true, filter: [in], domain: [a, b, z]}}
-      whole: {{type: int64, group_by: true, filter: [range]}}
+      text: {{type: string, group_by: true, typical: 2, filter: [in], domain: [a, b, z]}}
+      whole: {{type: int64, group_by: true, typical: 2, filter: [range]}}
     {_QUANTILES}
   days:
     member: member

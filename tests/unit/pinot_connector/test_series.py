@@ -31,6 +31,7 @@ from tests.support.leaked_numbers import number_pattern
 from tests.support.paths import EXAMPLES
 from tests.support.slight_noise import is_near, require_near
 from tests.support.some import some
+from tests.support.typical import typically
 from tests.support.world import new_account
 
 DATA = EXAMPLES / "online_retail" / "purchases.parquet"
@@ -44,7 +45,7 @@ _TABLE = """
       member_id: {type: string}
       country: {type: string, group_by: true, filter: [in]}
 """
-BOUNDED = "contributions: {bound: in_query, typical: 100, units: UNITS, SUMS}"
+BOUNDED = "contributions: {bound: in_query, units: UNITS, SUMS}"
 SUMS = "sums: {max_members: 1000000, max_rows: 100000000}"
 VALUES = """    values:
       quantity: {type: int64, quantum: 100, lower: 0, upper: 1000, row_lower: -1000, row_upper: 1000}
@@ -54,8 +55,8 @@ epsilon_per: 10
 delta: 1e-10
 count_noise: gaussian
 tables:
-  exact: {_TABLE.replace("BLOCK", BOUNDED.replace("UNITS", str(UNITS)).replace("SUMS", SUMS))}{VALUES}
-  noisy: {_TABLE.replace("BLOCK", BOUNDED.replace("UNITS", "1").replace(", SUMS", ""))}
+  exact: {typically(100, _TABLE).replace("BLOCK", BOUNDED.replace("UNITS", str(UNITS)).replace("SUMS", SUMS))}{VALUES}
+  noisy: {typically(100, _TABLE).replace("BLOCK", BOUNDED.replace("UNITS", "1").replace(", SUMS", ""))}
   unbounded: {_TABLE.replace("BLOCK", "")}
 """
 YEAR = "day >= '2010-12-01' AND day < '2011-12-01'"

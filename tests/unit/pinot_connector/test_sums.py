@@ -57,13 +57,12 @@ _TABLE = """
     member: member
     contributions:
       bound: in_query
-      typical: 2
       units: UNITS
       sums: {max_members: 1000000, max_rows: 1000000000}
     measures: {distinct_members: true, events: {tau: 3, tau_is: clipped}}
     columns:
       member: {type: string}
-      text: {type: string, group_by: true, filter: [in]}
+      text: {type: string, group_by: true, typical: 2, filter: [in]}
     values:
       whole: {type: int64, lower: 0, upper: 10}
       number: {type: decimal, quantum: '0.5', lower: 0, upper: 20, row_upper: 5}

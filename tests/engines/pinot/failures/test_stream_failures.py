@@ -148,11 +148,11 @@ tables:
   {table}:
     member: member_id
     time: {{column: day, type: date, refresh: day, delay_minutes: 60, complete_by: offsets}}
-    contributions: {{bound: in_query, typical: 7, units: 10, min_count: 1}}
+    contributions: {{bound: in_query, units: 10, min_count: 1}}
     measures: {{distinct_members: true}}
     columns:
       member_id: {{type: string}}
-      article_id: {{type: string, group_by: true}}
+      article_id: {{type: string, group_by: true, typical: 7}}
       day: {{type: date}}
 """
 

@@ -21,18 +21,25 @@ from dp_service.queries.resolution import NAMES_TO_COME, Resolution, resolve, se
 from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.kinds import kind_of
 from dp_service.terms import GRID, BoundedBy, Bounding, CountNoise, MechanismName
+from tests.support.typical import typically
 
 HEADER = "epsilon_per: 0.15\ndelta: 1e-10\ncount_noise: gaussian\n"
-IN_QUERY = "bound: in_query, typical: 32, units: 20"
+IN_QUERY = "bound: in_query, units: 20"
 PREPARED = "bound: prepared, delta: 32, units: 20, elements: [page, kind]"
 MEASURES = "{distinct_members: true, events: {tau: 3, tau_is: clipped}}"
 
 
 def text_of(
-    block: str, *, header: str = HEADER, measures: str = MEASURES, table: str = "", columns: str = ""
+    block: str,
+    *,
+    header: str = HEADER,
+    measures: str = MEASURES,
+    table: str = "",
+    columns: str = "",
+    typical: int = 32,
 ) -> str:
-    """Return the text of a policy whose table bounds contributions so."""
-    return f"""{header}tables:
+    """Return the text of a policy whose table bounds contributions so; `typical` is of queries that bound members."""
+    text = f"""{header}tables:
   t:
     member: m
     time: {{column: day, type: date}}
@@ -43,6 +50,7 @@ def text_of(
       kind: {{type: string, group_by: true, domain: [a, b, c]}}
       day: {{type: date}}
 {columns}"""
+    return typically(typical, text) if "in_query" in block else text
 
 
 def policy_of(block: str) -> Policy:
@@ -58,45 +66,22 @@ def resolved(
 
 
 FAULTS = {
-    "no typical": ("bound: in_query, units: 20", "columns.page.typical: expected how many"),
-    "no units": ("bound: in_query, typical: 32", "contributions.units: expected this key"),
-    "no bound": ("typical: 32, units: 20", "contributions.bound: expected in_query, prepared or assumed"),
+    "no units": ("bound: in_query", "contributions.units: expected this key"),
+    "no bound": ("units: 20", "contributions.bound: expected in_query, prepared or assumed"),
     "hoped": (
-        "bound: hoped, typical: 32, units: 20",
+        "bound: hoped, units: 20",
         "contributions.bound: expected in_query, prepared or assumed",
     ),
-    "typical of 0": (
-        "bound: in_query, typical: 0, units: 20",
-        "contributions.typical: expected a number greater than 0",
-    ),
-    "negative typical": (
-        "bound: in_query, typical: -3, units: 20",
-        "contributions.typical: expected a number greater than 0",
-    ),
-    "half a typical": (
-        "bound: in_query, typical: 3.5, units: 20",
-        "contributions.typical: expected a whole number",
-    ),
-    "NaN": ("bound: in_query, typical: .nan, units: 20", "contributions.typical: expected a whole number"),
-    "endless": (
-        "bound: in_query, typical: .inf, units: 20",
-        "contributions.typical: expected a whole number",
-    ),
-    "true": ("bound: in_query, typical: true, units: 20", "contributions.typical: expected a whole number"),
-    "huge typical": (
-        "bound: in_query, typical: 100001, units: 20",
-        "contributions.typical: expected a number less than or equal",
-    ),
     "units of 0": (
-        "bound: in_query, typical: 32, units: 0",
+        "bound: in_query, units: 0",
         "contributions.units: expected a number greater than 0",
     ),
     "half a unit": (
-        "bound: in_query, typical: 32, units: 0.5",
+        "bound: in_query, units: 0.5",
         "contributions.units: expected a whole number",
     ),
     "huge units": (
-        "bound: in_query, typical: 32, units: 1000001",
+        "bound: in_query, units: 1000001",
         "contributions.units: expected a number less than or equal",
     ),
     "min_count of 0": (
@@ -196,14 +181,16 @@ def test_a_block_with_a_fault_is_refused_by_its_key(block: str, expected: str) -
         ),
         (
             text_of(
-                "bound: in_query, typical: 100000, units: 100000, least_units: 1",
+                "bound: in_query, units: 100000, least_units: 1",
+                typical=100000,
                 measures="{events: {tau: 1000000, tau_is: clipped}}",
             ),
             "contributions.units: expected more, or fewer rows of a member",
         ),
         (
             text_of(
-                "bound: in_query, typical: 100000, units: 1000000",
+                "bound: in_query, units: 1000000",
+                typical=100000,
                 measures="{events: {tau: 3000, tau_is: clipped}}",
             ),
             "contributions.bound: expected fewer rows of a member: queries could not compute",
@@ -395,7 +382,7 @@ def test_two_looks_are_resolved_from_the_policy_alone(
 
 def test_a_first_look_names_75_by_half_of_delta_and_three_eighths_of_the_units() -> None:
     """Half is rounded up."""
-    policy = policy_of("bound: in_query, typical: 5, units: 20, longest_list: 75")
+    policy = parse_policy(text_of("bound: in_query, units: 20, longest_list: 75", typical=5))
     found = resolved(policy, k=50).parameters.contributions
     assert found is not None
     assert (found.typical, found.names) == (5, NamesLook(3, Fraction(15, 2), 75))

@@ -26,6 +26,7 @@ from dp_service.values.bounds import Clamp, ValueBounds
 from dp_service.values.quantum import Quantum, Value
 from tests.support.member_sums import SummedColumn, group_sums
 from tests.support.queries.sums import Added, weighted_numbers
+from tests.support.typical import typically
 
 _COLUMNS = """
       m: {type: string}
@@ -39,9 +40,9 @@ count_noise: gaussian
 tables:
   t:
     member: m
-    contributions: {{bound: in_query, typical: 2, units: 10, sums: {{max_members: 1000, max_rows: 100000}}}}
+    contributions: {{bound: in_query, units: 10, sums: {{max_members: 1000, max_rows: 100000}}}}
     measures: {{distinct_members: true, events: {{tau: 3, tau_is: clipped}}}}
-    columns: {_COLUMNS}
+    columns: {typically(2, _COLUMNS)}
     values:
       x: {{type: int64, lower: 2, upper: 10, row_lower: 0, row_upper: 10}}
       y: {{type: int64, lower: 0, upper: 10, nulls: own_count}}
@@ -51,9 +52,9 @@ tables:
     columns: {_COLUMNS}
   counted:
     member: m
-    contributions: {{bound: in_query, typical: 2, units: 10}}
+    contributions: {{bound: in_query, units: 10}}
     measures: {{distinct_members: true}}
-    columns: {_COLUMNS}
+    columns: {typically(2, _COLUMNS)}
 """)
 
 

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from dp_service.queries.table_contributions import InQuery
 
-BLOCK = {"bound": "in_query", "typical": 2, "units": 10}
+BLOCK = {"bound": "in_query", "units": 10}
 
 
 @pytest.mark.parametrize("stated", ["1/2", "1/16", "0.25", "1/1024"])

@@ -187,11 +187,13 @@ def test_a_plan_carries_what_is_looked_up() -> None:
 @pytest.mark.parametrize("nulls", [{}, {"nulls": "keep", "null_value": "other"}])
 def test_a_second_look_counts_its_names_alone(form: str, nulls: dict[str, str]) -> None:
     """Pairs of a topic and a country are named, among them those of articles that the file does not have."""
-    block = {"bound": "in_query", "typical": 1, "units": 10}
-    block |= {"longest_list": 5}
-    columns = {"article": {"type": "string"}, "country": {"type": "string", "group_by": True}}
+    block = {"bound": "in_query", "units": 10, "longest_list": 5}
+    columns = {"article": {"type": "string"}, "country": {"type": "string", "group_by": True, "typical": 1}}
     two = policy(
-        table={"contributions": block, "columns": columns | {"topic": said("article", ARTICLES, **nulls)}}
+        table={
+            "contributions": block,
+            "columns": columns | {"topic": {**said("article", ARTICLES, **nulls), "typical": 1}},
+        }
     )
     query = replace(BY_TOPIC, dimensions=("topic", "country"))
     names = (("health", "DE"), ("other", "FR"), ("scam's", "DE"))

@@ -22,8 +22,9 @@ from dp_service.releases.kinds import kind_of
 from dp_service.releases.resolving import resolve_question
 from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.terms import Comparison
+from tests.support.typical import typically
 
-BLOCK = "{bound: in_query, typical: 8, units: 10, least_units: 2, most_units: 40"
+BLOCK = "{bound: in_query, units: 10, least_units: 2, most_units: 40"
 NAMES = ", longest_list: 75"
 MORE = ", sums: {max_members: 1000000, max_rows: 100000000}"
 LIST = "SELECT a, COUNT(DISTINCT m) AS n FROM t GROUP BY a ORDER BY n DESC LIMIT 10"
@@ -44,8 +45,7 @@ QUESTIONS = {
 def policy(block: str = f"{BLOCK}{NAMES}{MORE}}}") -> Policy:
     """Return a policy whose table has this block; empty: contributions are not bounded."""
     contributions = f"    contributions: {block}\n" if block else ""
-    return parse_policy(
-        f"""
+    text = f"""
 epsilon_per: 0.15
 delta: 1e-11
 count_noise: gaussian
@@ -59,8 +59,8 @@ tables:
       d: {{type: string, group_by: true, domain: [x, y, z], filter: [in]}}
       e: {{type: string, group_by: true, domain: [p, q]}}
 """
-        + ("    values: {v: {type: int64, lower: 0, upper: 100}}\n" if "sums" in block else "")
-    )
+    text += "    values: {v: {type: int64, lower: 0, upper: 100}}\n" if "sums" in block else ""
+    return parse_policy(typically(8, text) if block else text)
 
 
 RANGE = policy()
@@ -120,14 +120,12 @@ def test_the_same_units_by_another_error_are_the_same_question() -> None:
     assert query_id(f"{LIST} OPTION(max_error=16)") == query_id(f"{LIST} OPTION(max_error=15.9)")
     assert query_id(f"{LIST} OPTION(max_error=16)") != query_id(f"{LIST} OPTION(max_error=30)")
     assert query_id(f"{LIST} OPTION(max_error={error_of(answered(LIST).parameters)})") == query_id(LIST)
-    assert query_id(LIST) == query_id(
-        LIST, policy(f"{{bound: in_query, typical: 8, units: 10{NAMES}{MORE}}}")
-    )
+    assert query_id(LIST) == query_id(LIST, policy(f"{{bound: in_query, units: 10{NAMES}{MORE}}}"))
 
 
 def test_fixed_units_are_checked_and_never_changed() -> None:
     """So are mechanisms that have no units to choose: Laplace and Gumbel noise, which cost what they cost."""
-    fixed = policy(f"{{bound: in_query, typical: 8, units: 10{NAMES}}}")
+    fixed = policy(f"{{bound: in_query, units: 10{NAMES}}}")
     for of in (fixed, policy("")):
         for text in (LIST, f"{SMALL} ORDER BY n DESC LIMIT 3"):
             error = error_of(answered(text, of).parameters)
@@ -248,9 +246,9 @@ def test_an_error_is_no_part_of_what_is_asked() -> None:
 @pytest.mark.parametrize(
     ("block", "key"),
     [
-        ("{bound: in_query, typical: 8, units: 10, least_units: 11}", "least_units"),
-        ("{bound: in_query, typical: 8, units: 10, most_units: 9}", "most_units"),
-        ("{bound: in_query, typical: 8, units: 10, least_units: 0}", "least_units"),
+        ("{bound: in_query, units: 10, least_units: 11}", "least_units"),
+        ("{bound: in_query, units: 10, most_units: 9}", "most_units"),
+        ("{bound: in_query, units: 10, least_units: 0}", "least_units"),
     ],
 )
 def test_a_policy_whose_units_are_in_disorder_is_refused(block: str, key: str) -> None:
@@ -268,7 +266,7 @@ def test_half_and_twice_the_price_are_said() -> None:
     assert said.code == "accuracy.other_prices"
     assert said.values == ("5", "17", "20", "8.51")
     assert "2 to 40 units" in said.text
-    for text, of in ((LIST, policy("")), (LIST, policy("{bound: in_query, typical: 8, units: 1}"))):
+    for text, of in ((LIST, policy("")), (LIST, policy("{bound: in_query, units: 1}"))):
         assert [each.units for each in at_other_prices(answered(text, of).parameters)] == (
             [2] if of.tables[0].contributions else []
         )

@@ -20,6 +20,7 @@ from dp_service.queries.structured import HistogramQuery
 from dp_service.terms import GRID, MemberValue
 from tests.support.queries import buckets, lookups, quantiles, sums
 from tests.support.queries.duckdb_rows import store
+from tests.support.typical import typically
 
 NOW = sums.NOW
 COUNTED = """
@@ -35,7 +36,7 @@ tables:
       text: {type: string, group_by: true}
       flag: {type: bool, group_by: true, domain: [false, true]}
 """
-BOUNDED = "contributions: {bound: in_query, typical: 3, units: 20, min_count: 2%s}"
+BOUNDED = "contributions: {bound: in_query, units: 20, min_count: 2%s}"
 START, END = (datetime.datetime(2024, month, 1, tzinfo=datetime.UTC) for month in (1, 3))
 
 
@@ -54,8 +55,9 @@ def counted() -> Iterator[Resolution]:
         for by in ((), ("text",), ("flag",)):
             for measure in Measure:
                 asked = HistogramQuery("t", by, measure, k=3 if by else None)
-                yield resolve(asked, parse_policy(COUNTED % contributions), now=NOW)
-    looks = parse_policy(COUNTED % BOUNDED % ", longest_list: 75")
+                text = COUNTED % contributions
+                yield resolve(asked, parse_policy(typically(3, text) if contributions else text), now=NOW)
+    looks = parse_policy(typically(3, COUNTED % BOUNDED % ", longest_list: 75"))
     for measure in Measure:
         first = resolve(HistogramQuery("t", ("text",), measure, k=3), looks, now=NOW)
         yield from (first, second_look(first, (("a",), ("b",))))
@@ -126,7 +128,7 @@ def test_a_group_in_which_nobody_has_a_value_sums_to_zero() -> None:
 
 def test_an_element_that_is_nobodys_first_is_the_first_of_nobody() -> None:
     """The one member has two elements; the second is the first of 0 members, and not of NULL."""
-    policy = parse_policy(COUNTED % "contributions: {bound: in_query, typical: 3, units: 20}")
+    policy = parse_policy(typically(3, COUNTED % "contributions: {bound: in_query, units: 20}"))
     sql = render(resolve(HistogramQuery("t", ("flag",), Measure.DISTINCT_MEMBERS), policy, now=NOW), "duckdb")
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE t (member VARCHAR, text VARCHAR, flag BOOLEAN)")

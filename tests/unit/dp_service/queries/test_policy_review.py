@@ -9,6 +9,7 @@ from dp_service.queries.policy import read_policy
 from dp_service.queries.policy_review import Review, review
 from dp_service.queries.shown_elements import D_BAR_PER_K, DEFAULT_D_BAR
 from tests.support.pages import rows, section
+from tests.support.typical import typically
 
 SOUND = """\
 epsilon_per: 0.15
@@ -120,7 +121,7 @@ def test_what_is_ensured_is_not_warned_of(old: str, new: str) -> None:
     ("buckets", "bound", "expected"),
     [
         (", buckets: [week, month]", "assumed", ["tables.t.time.buckets"]),
-        (", buckets: [week]", "in_query", []),
+        (", buckets: {week: 3}", "in_query", []),
         ("", "assumed", []),
     ],
 )
@@ -129,8 +130,9 @@ def test_buckets_widen_what_an_assumed_bound_promises(buckets: str, bound: str, 
     text = SOUND.replace(
         "data_version: v1",
         f"data_version: v1\n    time: {{column: d, type: date{buckets}}}\n"
-        f"    contributions: {{bound: {bound}, {'typical' if bound == 'in_query' else 'delta'}: 3, units: 4}}",
+        f"    contributions: {{bound: {bound}, {'delta: 3, ' if bound == 'assumed' else ''}units: 4}}",
     ).replace("tables:", "count_noise: gaussian\ntables:")
+    text = typically(3, text) if bound == "in_query" else text
     found = [each for each in reviewed(text).warnings if "time" in each.key]
     assert [each.key for each in found] == expected
     assert all("these buckets, too: no member counts in more than 3" in each.message for each in found)

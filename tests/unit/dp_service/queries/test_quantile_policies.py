@@ -26,10 +26,10 @@ tables:
   t:
     member: member
     measures: {distinct_members: true}
-    contributions: {bound: in_query, typical: 1, units: 10, sums: {max_members: 100, max_rows: 1000}}
+    contributions: {bound: in_query, units: 10, sums: {max_members: 100, max_rows: 1000}}
     columns:
       member: {type: string}
-      text: {type: string, group_by: true, domain: [a, b]}
+      text: {type: string, group_by: true, typical: 1, domain: [a, b]}
     quantiles:
       number: {type: decimal, quantum: '0.01',
                grid: {scale: linear, from: 0, to: 20, cells: 10}}

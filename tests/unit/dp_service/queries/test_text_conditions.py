@@ -19,7 +19,7 @@ count_noise: gaussian
 tables:
   t:
     member: member
-    contributions: {bound: in_query, typical: 2, units: 10}
+    contributions: {bound: in_query, units: 10}
     measures: {distinct_members: true}
     columns:
       member: {type: string}

@@ -31,11 +31,11 @@ count_noise: gaussian
 tables:
   t:
     member: member
-    contributions: {bound: in_query, typical: 2, units: 10, sums: {max_members: 1000, max_rows: 100000}}
+    contributions: {bound: in_query, units: 10, sums: {max_members: 1000, max_rows: 100000}}
     measures: {distinct_members: true}
     columns:
       member: {type: string}
-      text: {type: string, group_by: true}
+      text: {type: string, group_by: true, typical: 2}
       whole: {type: int64, filter: [in]}
     values:
       number: {type: decimal, quantum: '0.01', lower: 0, upper: 20, row_lower: '-1.5', row_upper: '5.5'}
@@ -136,7 +136,7 @@ def test_columns_beyond_what_one_question_takes_make_no_noise_larger() -> None:
 
 def test_values_without_bounded_contributions_are_refused() -> None:
     """Nothing bounds what a member adds."""
-    text = POLICY.replace(f"    contributions: {{bound: in_query, typical: 2, units: 10{SUMS}}}\n", "")
+    text = POLICY.replace(f"    contributions: {{bound: in_query, units: 10{SUMS}}}\n", "")
     with pytest.raises(PolicyError, match="expected contributions as well"):
         parse_policy(text)
 
@@ -204,8 +204,8 @@ def test_every_bound_is_part_of_the_question() -> None:
 
 TIMED = POLICY.replace(
     "    measures:",
-    "    time: {column: day, type: date, buckets: [week, month, quarter, year]}\n    measures:",
-).replace("    columns:\n", "    columns:\n      day: {type: date, group_by: true}\n")
+    "    time: {column: day, type: date, buckets: {week: 2, month: 2, quarter: 2, year: 2}}\n    measures:",
+).replace("    columns:\n", "    columns:\n      day: {type: date, group_by: true, typical: 2}\n")
 MARCH = "day >= '2026-03-01' AND day < '2026-05-01'"
 
 

@@ -11,6 +11,7 @@ from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.kinds import kind_of
 from dp_service.releases.kinds.views import ExpectedAccuracy
 from dp_service.releases.saying import of_question
+from tests.support.typical import typically
 
 POLICY = """
 epsilon_per: 0.15
@@ -27,10 +28,8 @@ tables:
       known: {type: int64, group_by: true, domain: [1, 2, 3]}
 """
 GAUSSIAN = f"count_noise: gaussian\n{POLICY}"
-BOUNDED = GAUSSIAN.replace(
-    "member: m", "member: m\n    contributions: {bound: in_query, typical: 4, units: 4}"
-)
-BOUNDED = BOUNDED.replace(", delta: 1}", "}").replace(", delta: 3}", "}")
+BOUNDED = GAUSSIAN.replace("member: m", "member: m\n    contributions: {bound: in_query, units: 4}")
+BOUNDED = typically(4, BOUNDED.replace(", delta: 1}", "}").replace(", delta: 3}", "}"))
 
 
 def asked(by: str, policy: str = POLICY, *, counts: bool = True) -> Resolution:

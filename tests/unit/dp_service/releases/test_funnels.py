@@ -43,7 +43,7 @@ tables:
 """
 BLOCKS = {
     "laplace": ("", ", delta: 1"),
-    "gaussian": ("contributions: {bound: in_query, typical: 1, units: 8}", ""),
+    "gaussian": ("contributions: {bound: in_query, units: 8}", ", typical: 1"),
 }
 STEPS = "FUNNEL_COUNT(STEPS(event = 'a', event = 'b', event = 'c', event = 'd'), CORRELATE_BY(member))"
 TYPES = (ColumnType.STRING, ColumnType.INT64)

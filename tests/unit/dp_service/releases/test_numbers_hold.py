@@ -34,12 +34,12 @@ tables:
   t:
     member: m
     contributions:
-      {{bound: in_query, typical: 2, units: 20, min_count: 1,
+      {{bound: in_query, units: 20, min_count: 1,
        sums: {{max_members: 100000, max_rows: 1000000}}}}
     measures: {{distinct_members: true, events: {{tau: 3, tau_is: clipped}}}}
     columns:
       m: {{type: string}}
-      item: {{type: string, group_by: true{domain}}}
+      item: {{type: string, group_by: true, typical: 2{domain}}}
       n: {{type: int64, filter: [range]}}
     values: {{amount: {{type: int64, lower: 2, upper: 10}}}}
 """

@@ -51,15 +51,15 @@ count_noise: gaussian
 tables:
   t:
     member: m
-    contributions: {bound: in_query, typical: 4, units: 4}
+    contributions: {bound: in_query, units: 4}
     measures: {distinct_members: true, events: {tau: 2, tau_is: clipped}}
     columns:
       m: {type: string}
-      day: {type: string, group_by: true, domain: [mo, tu, we, th]}
-      open: {type: string, group_by: true}
-      wide: {type: int64, group_by: true, domain: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]}
-      one: {type: string, group_by: true, domain: [x]}
-      pair: {type: string, group_by: true, domain: [x, y]}
+      day: {type: string, group_by: true, typical: 4, domain: [mo, tu, we, th]}
+      open: {type: string, group_by: true, typical: 4}
+      wide: {type: int64, group_by: true, typical: 4, domain: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]}
+      one: {type: string, group_by: true, typical: 4, domain: [x]}
+      pair: {type: string, group_by: true, typical: 4, domain: [x, y]}
 """
 
 

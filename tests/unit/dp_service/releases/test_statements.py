@@ -71,12 +71,12 @@ count_noise: gaussian
 tables:
   t:
     member: m
-    contributions: {bound: in_query, typical: 2, units: 6, min_count: 1, sums: {max_members: 100000, max_rows: 1000000}}
+    contributions: {bound: in_query, units: 6, min_count: 1, sums: {max_members: 100000, max_rows: 1000000}}
     measures: {distinct_members: true, events: {tau: 2, tau_is: clipped}}
     columns:
       m: {type: string}
-      item: {type: string, group_by: true, filter: [in], domain: [element_a, element_b, element_c]}
-      place: {type: string, group_by: true, filter: [in, not_in], null_value: element_null, nulls: keep}
+      item: {type: string, group_by: true, typical: 2, filter: [in], domain: [element_a, element_b, element_c]}
+      place: {type: string, group_by: true, typical: 2, filter: [in, not_in], null_value: element_null, nulls: keep}
     values: {amount: {type: int64, lower: 0, upper: 10}}
     quantiles: {age: {type: int64, grid: {scale: linear, from: 0, to: 100, cells: 50}}}
 """
@@ -121,8 +121,8 @@ def test_statements_hold_no_element_no_value_of_a_condition_and_no_alias(sql: st
 def test_an_answer_without_far_timestamps_says_so(sql: str, *, is_said: bool) -> None:
     """Before it is asked, and of its answer, which has a plan that was signed and read."""
     columns = {"at": {"type": "timestamp", "filter": ["range"]}, "flag": {"type": "bool", "filter": ["in"]}}
-    time = {"column": "at", "type": "timestamp", "zone": "UTC", "parts": ["hour"]}
-    bound = {"bound": "in_query", "typical": 2, "units": 10}
+    time = {"column": "at", "type": "timestamp", "zone": "UTC", "parts": {"hour": 2}}
+    bound = {"bound": "in_query", "units": 10}
     table = {"member": "m", "time": time, "contributions": bound, "columns": columns}
     table["measures"] = {"distinct_members": True}
     head = {"epsilon_per": "1", "delta": "1e-2", "count_noise": "gaussian"}

@@ -32,13 +32,12 @@ tables:
     member: m
     contributions:
       bound: in_query
-      typical: 3
       units: 20
       sums: {max_members: 1000, max_rows: 100000}
     measures: {distinct_members: true}
     columns:
       m: {type: string}
-      page: {type: string, group_by: true, domain: [a, b, c]}
+      page: {type: string, group_by: true, typical: 3, domain: [a, b, c]}
     values:
       amount: {type: int64, lower: 0, upper: 10}
 """)

@@ -50,7 +50,7 @@ from tests.support.queries.strategies import NOW, policies, questions
 from tests.unit.dp_service.identities import KEY
 
 CURRENCY = Currency(Fraction(1, 4), Fraction(1, 100))
-BLOCK = "bound: in_query, typical: 3, units: 5, min_count: 2, longest_list: 4"
+BLOCK = "bound: in_query, units: 5, min_count: 2, longest_list: 4"
 LOOKS = TwoLooks(
     CURRENCY,
     5,
@@ -70,9 +70,9 @@ tables:
     contributions: {%s}
     measures: {distinct_members: true}
     columns:
-      article: {type: string, group_by: true, filter: [in]}
-      day: {type: date, group_by: true}
-      score: {type: int64, group_by: true, domain: [-1, 0, 1]}
+      article: {type: string, group_by: true, typical: 3, filter: [in]}
+      day: {type: date, group_by: true, typical: 3}
+      score: {type: int64, group_by: true, typical: 3, domain: [-1, 0, 1]}
 """
 POLICY = TEXT % BLOCK
 NAMES = list("abcdefgh")

@@ -27,11 +27,11 @@ count_noise: gaussian
 tables:
   t:
     member: m
-    contributions: {{bound: in_query, typical: 2, units: 1{sums}}}
+    contributions: {{bound: in_query, units: 1{sums}}}
     measures: {{distinct_members: true, rows: 2}}
     columns:
       m: {{type: string}}
-      d: {{type: string, group_by: true, domain: [x, y, z]}}
+      d: {{type: string, group_by: true, typical: 2, domain: [x, y, z]}}
 {values}"""
     )
 

@@ -25,12 +25,12 @@ tables:
     block: country
     measures: {distinct_members: true}
     columns:
-      campaign: {type: string, group_by: true, filter: [in, not_in]}
-      country: {type: string, group_by: true, filter: [in, not_in], domain: [DE, FR, IT]}
-      advertiser: {type: string, group_by: true, filter: [in, not_in], nulls: keep, null_value: nobody}
+      campaign: {type: string, group_by: true, typical: 2, filter: [in, not_in]}
+      country: {type: string, group_by: true, typical: 2, filter: [in, not_in], domain: [DE, FR, IT]}
+      advertiser: {type: string, group_by: true, typical: 2, filter: [in, not_in], nulls: keep, null_value: nobody}
       tenant: {type: int64, filter: [in]}
       paid: {type: bool, filter: [in]}
-    contributions: {bound: in_query, typical: 2, units: 5}
+    contributions: {bound: in_query, units: 5}
   secrets:
     member: m
     measures: {distinct_members: true}

@@ -236,8 +236,8 @@ def test_the_owner_is_told_how_many_distinct_values_are_kept(
     path, policy = tmp_path / "visits.parquet", tmp_path / "policy.yaml"
     policy.write_text(
         "{epsilon_per: 0.15, delta: 1e-10, count_noise: gaussian, tables: {visits: {member: m, measures: {distinct: "
-        "{page: 2}}, contributions: {bound: in_query, typical: 9, units: 10}, columns: "
-        "{page: {type: string}, app: {type: string, group_by: true}}}}}"
+        "{page: 2}}, contributions: {bound: in_query, units: 10}, columns: "
+        "{page: {type: string}, app: {type: string, group_by: true, typical: 9}}}}}"
     )
     rows = [{"m": f"m{i % 3}", "page": f"p{i % 8}", "app": f"a{i % 2}"} for i in range(60)]
     write_rows(path, [*rows, {"m": "m9", "page": "null", "app": "a9"}])

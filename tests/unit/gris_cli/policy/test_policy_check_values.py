@@ -30,11 +30,11 @@ tables:
   spending:
     member: m
     contributions:
-      {bound: in_query, typical: 2, units: 10, sums: {max_members: 3, max_rows: 9}}
+      {bound: in_query, units: 10, sums: {max_members: 3, max_rows: 9}}
     measures: {distinct_members: true}
     columns:
       m: {type: string}
-      shop: {type: string, group_by: true}
+      shop: {type: string, group_by: true, typical: 2}
     values:
       amount: {type: decimal, quantum: 0.5, lower: 0, upper: 10, row_lower: -2, row_upper: 8}
       pieces: {type: int64, lower: 0, upper: 5, nulls: keep, null_value: 1}
@@ -116,7 +116,7 @@ def test_totals_by_month_are_compared_with_the_bounds_of_months(
     """Of the month that a row is in, whatever its time is stored as; others are as before."""
     policy, data = tmp_path / "policy.yaml", tmp_path / "spending.parquet"
     timed = POLICY.replace(
-        "    measures:", f"    time: {{column: at, type: {kind}, buckets: [week]}}\n    measures:"
+        "    measures:", f"    time: {{column: at, type: {kind}, buckets: {{week: 2}}}}\n    measures:"
     )
     policy.write_text(
         timed.replace("lower: 0, upper: 10,", "lower: 0, upper: 10, months: {lower: 0, upper: 3},")

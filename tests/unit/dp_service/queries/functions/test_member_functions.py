@@ -35,8 +35,9 @@ from dp_service.terms import GRID
 from tests.support.examples import examples
 from tests.support.queries.buckets import NOW, TYPES, UTC, Row, arrow_table, policy
 from tests.support.queries.of_members import END, START, STEPS, Asked
+from tests.support.typical import typically
 
-PLENTY = "contributions: {bound: in_query, typical: 2, units: 10}"
+PLENTY = "contributions: {bound: in_query, units: 10}"
 LENGTHS = [BucketLength.WEEK, BucketLength.MONTH, BucketLength.QUARTER]
 EDGES = [START, END, *(datetime.datetime(2024, month, 1, tzinfo=UTC) for month in range(1, 8))]
 TIMES = st.builds(
@@ -86,8 +87,8 @@ def answered(resolution: Resolution, rows: list[Row], kind: str) -> dict[tuple[A
 @given(rows=ROWS, asked=ASKED)
 def test_each_member_counts_by_all_of_its_rows(rows: list[Row], asked: Asked) -> None:
     """In every type of column, beside another column and without one, bounded and not."""
-    for contributions in ("", "contributions: {bound: in_query, typical: 60, units: 10}"):
-        under = policy(asked.kind, asked.zone, contributions=contributions)
+    for contributions in ("", "contributions: {bound: in_query, units: 10}"):
+        under = policy(asked.kind, asked.zone, contributions=contributions, typical=60)
         resolution = resolve(asked.question, under, now=NOW)
         found, expected = answered(resolution, rows, asked.kind), asked.counted(rows)
         assert {key: count for key, count in found.items() if count} == expected
@@ -134,7 +135,8 @@ def shop(more: str = "", *, delta: int = 1, refresh: str = "") -> Policy:
     limit = "" if more else f", delta: {delta}"
     of_time = "" if "prepared" in more else ", buckets: [week, month]"
     of_time += f", refresh: {refresh}" * bool(refresh)
-    return parse_policy(SHOP.format(more=more, delta=limit, refresh=of_time))
+    text = SHOP.format(more=more, delta=limit, refresh=of_time)
+    return parse_policy(typically(2, text) if "in_query" in more else text)
 
 
 def asked(sql: str, under: Policy) -> Resolution:
@@ -273,7 +275,7 @@ def test_what_a_member_changes_is_what_it_is_in_by_the_other_columns(sql: str, d
     resolution = asked(sql, shop(delta=2))
     assert resolution.parameters.delta_l0 == delta
     assert kind_of(resolution.parameters).mechanism.worst_case_cost().information == delta
-    bounded = asked(sql, shop("contributions: {bound: in_query, typical: 2, units: 10}"))
+    bounded = asked(sql, shop("contributions: {bound: in_query, units: 10}"))
     assert bounded.parameters.contributions is not None
     assert bounded.parameters.contributions.typical == delta
 
@@ -443,7 +445,7 @@ def test_functions_of_members_do_not_stand_beside_each_other_where_one_has_no_me
 def test_members_come_back_in_all_buckets_with_one_weight() -> None:
     """Of two texts one counts in full, in up to seven buckets: no member comes back more often than it came."""
     text = "SELECT text, DATE_TRUNC('month', MIN(at)), DATE_DIFF('month', MIN(at), at), COUNT(DISTINCT member) FROM t"
-    under = policy("timestamps", "UTC", contributions=PLENTY.replace("typical: 2", "typical: 1"))
+    under = policy("timestamps", "UTC", contributions=PLENTY, typical=1)
     rows = [
         Row(member, START + datetime.timedelta(days=30 * month + 5), each, 1)
         for member in ("ada", "bob", "cyd")

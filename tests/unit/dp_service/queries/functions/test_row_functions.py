@@ -55,7 +55,11 @@ ROWS = """
 
 
 def policy_of(
-    directory: Path, contributions: dict[str, object] | None = None, *, topics: bytes = TOPICS
+    directory: Path,
+    contributions: dict[str, object] | None = None,
+    *,
+    topics: bytes = TOPICS,
+    typical: int | None = None,
 ) -> Policy:
     """Return a policy of the columns, of which no Delta is stated beside a bound of contributions."""
     (directory / "topics.csv").write_bytes(topics)
@@ -72,6 +76,7 @@ def policy_of(
         "measures": {"distinct_members": True},
         "columns": {
             name: {key: value for key, value in stated.items() if key != left_out}
+            | ({"typical": typical} if typical and stated.get("group_by") else {})
             for name, stated in columns.items()
         },
     }
@@ -141,13 +146,13 @@ def test_what_bounds_columns_alone_bounds_no_function_of_others(
 
 def test_a_query_bounds_members_in_a_function_of_a_column(tmp_path: Path) -> None:
     """Dan has two values of it, and counts with the root of a half in each."""
-    policy = policy_of(tmp_path, {"bound": "in_query", "typical": 1, "units": 10})
+    policy = policy_of(tmp_path, {"bound": "in_query", "units": 10}, typical=1)
     assert counts(by("LEFT(article, 1)", policy), "ada", "bob", "dan") == {"x": 170, "y": 170}
 
 
 def test_a_second_look_fits_into_a_message_however_many_names_are_found(tmp_path: Path) -> None:
     """Each name repeats the bins, which are few enough."""
-    policy = policy_of(tmp_path, {"bound": "in_query", "typical": 8, "units": 20, "longest_list": 500})
+    policy = policy_of(tmp_path, {"bound": "in_query", "units": 20, "longest_list": 500}, typical=8)
     bins = by("WIDTH_BUCKET(age, 0, 900, 97), article", policy)
     found = tuple((place % 99, str(place) * 300) for place in range(most_of(bins)))
     assert len(render(second_look(bins, found), "duckdb").encode()) < 8_000_000

@@ -46,6 +46,7 @@ from tests.support.queries.buckets import (
     sorted_in,
 )
 from tests.support.some import some
+from tests.support.typical import typically
 
 HOUR = datetime.timedelta(hours=1)
 # Clocks that change at midnight, by half an hour, by a whole day or by seconds; leap days; weeks of two years.
@@ -209,7 +210,7 @@ def named(
     ),
 ) -> Resolution:
     """Return the second look of a question by a function of time and texts of an unknown domain, at three pairs."""
-    block = "{bound: in_query, typical: 9, units: 10, longest_list: 50}"
+    block = "{bound: in_query, units: 10, longest_list: 50}"
     zone = "UTC" if "days" in kind else "Europe/Berlin"
     text = POLICY.format(
         type=TYPES[kind].stated,
@@ -220,7 +221,7 @@ def named(
         hour="",
     )
     question = asked(function, first, last, by=("at", "text"))
-    resolution = resolve(question, parse_policy(text.replace(", domain: [a, b]", "")), now=NOW)
+    resolution = resolve(question, parse_policy(typically(9, text.replace(", domain: [a, b]", ""))), now=NOW)
     return second_look(resolution, ((values[0], "a"), (values[0], "it's"), (values[1], "b")))
 
 

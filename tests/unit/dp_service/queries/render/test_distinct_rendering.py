@@ -28,6 +28,7 @@ from tests.support.examples import examples
 from tests.support.queries.duckdb_rows import store
 from tests.support.queries.reference import Row, distinct_answer
 from tests.support.queries.strategies import NOW, offering, policies, questions, rows
+from tests.support.typical import typically
 
 ALL = parse_policy("""
 epsilon_per: 1
@@ -36,13 +37,13 @@ count_noise: gaussian
 tables:
   t:
     member: member
-    contributions: {bound: in_query, typical: 2, units: 4}
+    contributions: {bound: in_query, units: 4}
     measures: {distinct_members: true, distinct: {text: 2, number: 3, day: 5}}
     columns:
-      text: {type: string, group_by: true, filter: [in, not_in]}
-      number: {type: int64, group_by: true, filter: [range]}
-      flag: {type: bool, group_by: true}
-      day: {type: date, group_by: true}
+      text: {type: string, group_by: true, typical: 2, filter: [in, not_in]}
+      number: {type: int64, group_by: true, typical: 2, filter: [range]}
+      flag: {type: bool, group_by: true, typical: 2}
+      day: {type: date, group_by: true, typical: 2}
 """)
 
 
@@ -218,12 +219,16 @@ def test_a_policy_names_columns_whose_values_can_be_counted(tmp_path: Path, faul
     """With how many of a member count, which decides the noise."""
     offered, expected = FAULTS[fault]
     with pytest.raises(PolicyError, match=re.escape(expected)):
-        _read(tmp_path, "{bound: in_query, typical: 100000, units: 1}", offered)
+        _read(tmp_path, "{bound: in_query, units: 1}", offered)
 
 
 @pytest.mark.parametrize(
     "block",
-    ["", "{bound: assumed, delta: 2, units: 1}", "{bound: prepared, delta: 2, units: 1, period: all}"],
+    [
+        "",
+        "{bound: assumed, delta: 2, units: 1}",
+        "{bound: prepared, delta: 2, units: 1, elements: [text, topic], period: all}",
+    ],
 )
 def test_values_are_counted_of_members_that_the_query_bounds(tmp_path: Path, block: str) -> None:
     """A promise of elements says nothing of values, and a copy may have lost them."""
@@ -251,4 +256,5 @@ tables:
       flag: {{type: bool}}
       topic: {{type: string, group_by: true, lookup: {lookup}}}
 """
+    text = typically(100_000, text) if "in_query" in block else text
     return read_policy(text.encode(), str(folder / "policy.yaml")).policy
