@@ -28,8 +28,8 @@ Floats = NDArray[np.float64]
 MOST_STEPS = 2**50
 """No sum may reach 2^53 quanta; the rest is for noise and for centring."""
 
-MOST_NOISE = 2 * 10**7
-"""Noise of at most 10^8 steps can be drawn: this is of a question by as many elements as a policy allows."""
+MOST_NOISE = 17 * 10**6
+"""Noise of at most 10^8 steps can be drawn: one of sixteen sums has at most 5.7 times what a bound alone has."""
 
 _POWERS = tuple(1 << power for power in range(41))
 _ROWS_CUT = MOST_CUT / 2
@@ -268,7 +268,8 @@ def _quantum(
         shape.most_rows,
     )
     elements = math.sqrt(shape.most_typical)
-    widest = max(max(shape.rows, elements) * (rows[1] - rows[0]), elements * (totals[1] - totals[0]))
+    # Sums are not centred: as wide as from minus to plus the largest.
+    widest = max(max(shape.rows, elements) * (rows[1] - rows[0]), elements * 2 * max(map(abs, totals)))
     noise = math.ceil(widest / math.sqrt(NAMED_RHO))
     # A step divides bounds, which are powers of two: below 1 it is one by a power of 10, or two or five of these.
     while largest / step > MOST_STEPS or noise / step > MOST_NOISE:
