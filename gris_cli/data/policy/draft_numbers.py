@@ -165,7 +165,10 @@ def _value(
     in_total = _reached(connection, clamped)
     lower, upper = _bounds(totals, in_total)
     if not low:
-        upper = lists.upper(f"coalesce(greatest(0, least({high}, {name}::DOUBLE)), 0)", _above(in_total[1]))
+        # Of missing values `least` would make the bound itself.
+        usable = f"abs({name}::DOUBLE) <= {_POWERS[-1]}"
+        amount = f"CASE WHEN {usable} THEN greatest(0, least({high}, {name}::DOUBLE)) ELSE 0 END"
+        upper = lists.upper(amount, _above(in_total[1]))
     digits = _digits(connection, source)
     usual = _Numbers(np.abs(numbers.each), numbers.often * (numbers.each != 0)).quantile(0.5)
     widest = max((lower, upper), in_months or (0, 0), key=lambda ends: ends[1] - ends[0])

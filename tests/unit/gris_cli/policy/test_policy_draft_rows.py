@@ -291,6 +291,14 @@ def test_rows_without_a_number_still_count(
     assert ("of rows have no value" in text) is missing
 
 
+def test_rows_without_a_number_raise_no_bound(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of 5,000 members 15 pay 160, which would be the bound if missing amounts counted as large ones."""
+    member = "(i % 5000) AS customer_id, 'P-' || i % 3 AS product"
+    paid = "CASE WHEN i < 5000 THEN CASE WHEN i < 15 THEN 160.0 ELSE 10.0 END END::DOUBLE AS paid"
+    path = write(tmp_path / "payments.parquet", f"{member}, {paid}", rows=40_000)
+    assert drafted(capsys, "--data", path)[0].value("paid").upper == 16
+
+
 @pytest.mark.parametrize("largest", ["1e300", "1e12", "1e-3", "-50"])
 def test_numbers_of_any_size_make_a_sound_policy(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], largest: str
