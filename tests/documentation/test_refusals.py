@@ -16,6 +16,7 @@ from budget_service.ledger.outcomes import Exhausted, Held, Reason, Refused, Sho
 from budget_service.ledger.values import Account, InvalidFieldError, Unit
 from budget_service.server import rpc_errors
 from gris_serving.decoding import UNDECODABLE
+from gris_serving.slow_callers import UnreadError, UnsentError
 from pinot_connector.rpc_errors import Service, error_of_rpc
 from tests.support.pages import quoted, rows, section
 from tests.support.paths import ROOT
@@ -61,6 +62,7 @@ def source(path: str) -> str:
 def from_gris_serving() -> dict[str, Status]:
     """Return a status for each reason that is given before a method of budget_service runs."""
     found = re.findall(r'StatusCode\.(\w+)[^\n]*reason="(\w+)"', source("gris_serving/authorisation.py"))
+    found += [(each.code.name, each.reason) for each in (UnsentError, UnreadError)]
     found.append(("INVALID_ARGUMENT", UNDECODABLE.reason))
     return {reason: with_reason(code, reason) for code, reason in found}
 
@@ -86,7 +88,7 @@ def test_no_reason_of_the_code_was_forgotten_here() -> None:
     """Whatever the modules name as a reason is among the statuses of this test."""
     named = re.findall(r'_(?:info|bad_request)\("(\w+)"', source("budget_service/server/rpc_errors.py"))
     for path in (ROOT / "gris_serving").glob("*.py"):
-        named += re.findall(r'reason="(\w+)"', path.read_text())
+        named += re.findall(r'reason ?= ?"(\w+)"', path.read_text())
     assert {*named, *(reason.value for reason in Reason)} == EVERY.keys()
 
 

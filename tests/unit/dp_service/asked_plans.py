@@ -109,7 +109,7 @@ def histogram_of(plan: Plan, counts: Mapping[str, int]) -> TypedHistogram:
         (ColumnType.STRING,),
         [[name for name, _ in rows]],
         numbers,
-        [[-4 * count for count in numbers] for _ in kind.clamps],
+        [[(2 * 3 - clamp.centre) * count for count in numbers] for clamp in kind.clamps],
         row_limit=plan.row_limit,
         first_counts=numbers if plan.parameters.counts_first_elements else None,
         clamps=kind.clamps,
