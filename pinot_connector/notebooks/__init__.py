@@ -48,20 +48,6 @@ class ResultViews:
 
         return result_frame(self._result())
 
-    def to_arrow(self) -> Any:
-        """Returns a `pyarrow.Table` with the columns of `to_pandas`; days are `date32`.
-
-        Raises:
-            ModuleNotFoundError: PyArrow is not installed (extra `notebook`).
-
-        Example:
-            >>> client.top_k("feedback", "article_id", 5).to_arrow().num_rows
-            5
-        """
-        from pinot_connector.notebooks.frames import result_table  # noqa: PLC0415 - needs an extra
-
-        return result_table(self._result())
-
     def plot(self, *, series: bool | None = None, axes: Any = None) -> Any:
         """Draws the counts with their intervals, and where the result ended in bottom its noisy threshold.
 

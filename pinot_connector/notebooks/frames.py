@@ -5,19 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
 
 from pinot_connector.dbapi.tables import kinds, tabulated
-from pinot_connector.dbapi.types import Kind
 from pinot_connector.results import PrivateResult
-
-_TYPES = {
-    Kind.TEXT: pa.string(),
-    Kind.TRUTH: pa.bool_(),
-    Kind.WHOLE: pa.int64(),
-    Kind.REAL: pa.float64(),
-    Kind.DAY: pa.date32(),
-}
 
 
 def result_frame(result: PrivateResult) -> Any:
@@ -28,11 +18,3 @@ def result_frame(result: PrivateResult) -> Any:
     if result.bottom is not None:
         frame.attrs["bottom"] = result.bottom
     return frame
-
-
-def result_table(result: PrivateResult) -> Any:
-    """Returns a `pyarrow.Table`; see `PrivateResult.to_arrow`."""
-    columns, rows = kinds(result, intervals=True), list(tabulated(result, intervals=True))
-    values = zip(*rows, strict=True) if rows else [()] * len(columns)
-    arrays = [pa.array(each, _TYPES[kind]) for each, (_, kind) in zip(values, columns, strict=True)]
-    return pa.table(arrays, names=[name for name, _ in columns])

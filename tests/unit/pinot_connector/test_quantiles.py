@@ -230,7 +230,7 @@ def test_quantiles_of_days_are_days(services: EmbeddedServices, tmp_path: Path) 
     assert "among 4 public cells from 2011-01-01 to 2011-01-28, of equally many days each" in explained
     stated = json.loads(json.dumps(result.to_dict()))["rows"][0]["values"][0]
     assert stated == {"value": "2011-01-11", "interval": {"cell_from": "2011-01-08", "cell_to": "2011-01-14"}}
-    assert result.to_arrow().to_pylist() == [
+    assert result.to_pandas().to_dict("records") == [
         {"half": value.value, "half_cell_from": ends[0], "half_cell_to": ends[1]}
     ]
     assert [kind for _, kind, *_ in described(result, intervals=False)] == [dbapi.DATETIME]
