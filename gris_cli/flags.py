@@ -73,8 +73,8 @@ class QuestionFlags:
     )
     where: list[str] = flag(
         [],
-        "A condition; repeatable. VALUE is JSON.",
-        metavar="COLUMN=VALUE",
+        "A condition in SQL; repeatable.",
+        metavar="TEXT",
     )
     k: int | None = flag(None, "How many elements; by default all.")
     since: str = flag("", "The first day or time of the period.", "--from", metavar="DAY")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import datetime
-import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import typer
 from gris_api.dp.v1 import question_pb2
@@ -18,20 +16,21 @@ from gris_cli.inputs import shown
 from pinot_connector.errors import InvalidQuestion
 from pinot_connector.liveness import is_liveness_check
 from pinot_connector.questions import (
-    Condition,
-    In,
-    NotIn,
     TimeBound,
     sql_question,
     structured_question,
 )
 
 # The flags that state the fields of a question, and what goes with it.
-_FLAGS = {"table": "--table", "dimensions": "--by", "measure": "--count", "filters": "--where", "k": "--k"}
+_FLAGS = {
+    "table": "--table",
+    "dimensions": "--by",
+    "measure": "--count",
+    "condition": "--where",
+    "filters": "--where",
+    "k": "--k",
+}
 _BESIDE_SQL = {"max_cost": "--max-cost", "confidence": "--confidence"}
-_OPENS_JSON = ("[", "{", '"')
-_DAYS = re.compile(r"\[\s*\d{4}-\d\d-\d\d(\s*,\s*\d{4}-\d\d-\d\d)*\s*\]", re.ASCII)
-_IN_QUOTES_OF_SQL = re.compile(r"\s*'.*'\s*", re.DOTALL)
 _ISO_DAY_LENGTH = 10
 # Commas of a function of a row stand behind a bracket or a quote.
 _SEVERAL_NAMES = re.compile(r"\s*\w+(\s*,\s*\w+)+\s*")
@@ -71,7 +70,7 @@ def question_of(flags: QuestionFlags) -> question_pb2.Question:
         flags.by,
         k=flags.k,
         measure=flags.count or "distinct_members",
-        where=_conditions(flags.where),
+        where=" AND ".join(f"({each})" for each in flags.where),
         time_range=(_time_bound("--from", flags.since), _time_bound("--to", flags.until))
         if flags.since or flags.until
         else None,
@@ -102,27 +101,8 @@ def flags_named(flags: QuestionFlags) -> Iterator[None]:
         field_name, _, column = error.field.partition(".")
         flag = _flag_of(field_name, flags) if not flags.sql or field_name in _BESIDE_SQL else ""
         if flag:
-            error.args = (f"{flag}{f' {column}' if column else ''}: {_in_flags(error.problem)}",)
+            error.args = (f"{flag}{f' {column}' if column else ''}: {error.problem}",)
         raise
-
-
-def _in_flags(problem: str) -> str:
-    """Return what is wrong with a value, without how it would be written in SQL or in Python."""
-    for elsewhere, here in _WRITTEN:
-        problem = problem.replace(elsewhere, here)
-    return problem
-
-
-_WRITTEN = (
-    (
-        "texts (in SQL in single quotes)",
-        "texts; one that looks like a number, a truth value or a day is in double quotes: --where 'COLUMN=\"12\"'",
-    ),
-    ("integers (in SQL without quotes)", "integers"),
-    ("truth values (in SQL TRUE or FALSE)", "true or false"),
-    ("days (in SQL as 'YYYY-MM-DD')", "days as YYYY-MM-DD"),
-    ("a datetime with a time zone", "a time with its zone, such as 2019-04-01T12:00:00+00:00"),
-)
 
 
 def _flag_of(field_name: str, flags: QuestionFlags) -> str:
@@ -149,56 +129,6 @@ def _refuse_beside_sql(flags: QuestionFlags) -> None:
     others = [name for name, value in stated.items() if value not in ("", [], None)]
     if others:
         raise typer.BadParameter(f"--sql is the whole question; {', '.join(others)} cannot be given with it")
-
-
-def _conditions(texts: list[str]) -> dict[str, Condition]:
-    conditions: dict[str, Condition] = {}
-    for text in texts:
-        column, equals, value = text.partition("=")
-        negated = column.endswith("!")
-        column = column.removesuffix("!").strip()
-        if not equals or not column:
-            raise typer.BadParameter(
-                "--where expects COLUMN=VALUE or COLUMN!=VALUE; --sql takes every other condition"
-            )
-        if column in conditions:
-            raise typer.BadParameter(f"--where names the column {column} twice")
-        conditions[column] = (NotIn if negated else In)(_values(column, value))
-    return conditions
-
-
-def _values(column: str, text: str) -> list[Any]:
-    """Return the values of a condition: JSON, a list of days, or, where it is neither, a day or the text itself."""
-    try:
-        value = json.loads(text, parse_constant=_no_constant)
-    except ValueError:
-        if _DAYS.fullmatch(text):
-            return [_day_or_text(each.strip()) for each in text[1:-1].split(",")]
-        # As a text it would be another question, which is charged.
-        if text.lstrip()[:1] in _OPENS_JSON:
-            raise typer.BadParameter(
-                f"--where {column} begins as JSON and is none: expected a text in double quotes, or a list such as "
-                '["a", "b"], [1, 2] or [2019-04-01, 2019-04-02]'
-            ) from None
-        if _IN_QUOTES_OF_SQL.fullmatch(text):
-            raise typer.BadParameter(
-                f"--where {column}: a text is written without quotes, as {column}={text.strip()[1:-1]}; one that has "
-                f"quotes itself is in double quotes, as {column}={json.dumps(text)}"
-            ) from None
-        return [_day_or_text(text)]
-    return value if isinstance(value, list) else [value]
-
-
-def _no_constant(name: str) -> None:
-    """Refuse what JSON does not have: NaN and Infinity are texts."""
-    raise ValueError(name)
-
-
-def _day_or_text(text: str) -> datetime.date | str:
-    try:
-        return datetime.date.fromisoformat(text)
-    except ValueError:
-        return text
 
 
 def _time_bound(flag: str, text: str) -> TimeBound:

@@ -68,19 +68,8 @@ def test_flags_and_sql_ask_the_same_question(world: World, capsys: pytest.Captur
     """The second face of the question is free, for it is the same one."""
     account = new_account()
     sql = ARTICLES.replace("GROUP", "WHERE score = 1 AND app IN ('WEBSITE', 'RUMORS_LINE_BOT') GROUP")
-    where = ("--where", "score=1", "--where", 'app=["WEBSITE", "RUMORS_LINE_BOT"]')
+    where = ("--where", "score=1", "--where", "app = 'WEBSITE' OR app = 'RUMORS_LINE_BOT'")
     _, first = _json(capsys, "ask", *QUESTION, *where, *_connection(world, account))
-    _, again = _json(capsys, "ask", "--sql", sql, *_connection(world, account))
-    assert first["rows"] == again["rows"]
-    assert again["charged"]["information"] == 0
-
-
-def test_a_list_of_days_is_one_condition(world: World, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without quotes, as a single day is written; it means what the same list means in SQL."""
-    account = new_account()
-    sql = "SELECT app, COUNT(DISTINCT member_id) FROM feedback WHERE day IN ('2019-01-01', '2019-01-02') GROUP BY app"
-    flags = ("--table", "feedback", "--by", "app", "--where", "day=[2019-01-01,2019-01-02]")
-    _, first = _json(capsys, "ask", *flags, *_connection(world, account))
     _, again = _json(capsys, "ask", "--sql", sql, *_connection(world, account))
     assert first["rows"] == again["rows"]
     assert again["charged"]["information"] == 0
@@ -171,8 +160,8 @@ def test_the_servers_of_pinot_are_asked_what_they_have_loaded(
     [
         (("--sql", "SELECT"), 2, "invalid_question"),
         ((*QUESTION[:4], "--k", "0"), 2, "invalid_question"),
-        ((*QUESTION, "--where", "member_id=x"), 3, "refused_by_policy"),
-        ((*QUESTION, "--where", "nonsense"), 2, "usage"),
+        ((*QUESTION, "--where", "member_id='x'"), 3, "refused_by_policy"),
+        ((*QUESTION, "--where", "nonsense"), 3, "refused_by_policy"),
         ((*QUESTION, "--from", "yesterday"), 2, "usage"),
         ((*QUESTION, "--sql", ARTICLES), 2, "usage"),
         (("--sql", ARTICLES, "--account", "t/half \ud83d"), 2, "invalid_question"),
@@ -201,7 +190,10 @@ def test_every_refusal_has_its_exit_code(
     assert (code, name) == (given, reported["error"]["code"])
     assert main(command) == code
     printed = capsys.readouterr()
-    assert (printed.out, len(printed.err.splitlines())) == ("", 3 if "SELECT" in arguments else 1)
+    assert (printed.out, len(printed.err.splitlines())) == (
+        "",
+        3 if {"SELECT", "--where"} & {*arguments} else 1,
+    )
 
 
 @pytest.mark.parametrize(
@@ -210,19 +202,16 @@ def test_every_refusal_has_its_exit_code(
         (("--k", "0"), "--k: expected "),
         (
             ("--from", "2019-01-01T06:00:00"),
-            "--from: expected a time with its zone, such as 2019-04-01T12:00",
+            "--from: expected a datetime with a time zone",
         ),
-        (("--to", "2019-01-01T06:00:00"), "--to: expected a time with its zone"),
+        (("--to", "2019-01-01T06:00:00"), "--to: expected a datetime with a time zone"),
         (("--from", "0001-01-01T00:00:00+14:00"), "--from: expected times in the years 1 to 9999 of UTC"),
         (
             ("--k", "3", "--from", "2019-02-01", "--to", "2019-01-01"),
             "--from, --to: day: the conditions on this column",
         ),
-        (("--where", "score=1.5"), "--where score: expected a text, a 64-bit integer"),
-        (("--where", "score=x"), "--where: score: expected integers\n"),
-        (("--where", "article_id=3"), "--where: article_id: expected texts; one that looks like a number"),
-        (("--where", "day=x"), "--where: day: expected days as YYYY-MM-DD\n"),
-        (("--where", "app=NaN"), "--where: app: expected a value of the column's domain"),
+        (("--where", "score='x'"), "--where: line 1, column 8: score: expected integers"),
+        (("--where", "day='x'"), "--where: line 1, column 6: expected days"),
     ],
 )
 def test_what_is_wrong_with_a_question_is_said_of_the_flag(
@@ -233,7 +222,12 @@ def test_what_is_wrong_with_a_question_is_said_of_the_flag(
         asked = [command, *QUESTION[:4], *flags, *_connection(world)]
         assert main(asked) == 2
         assert f"invalid question: {expected}" in capsys.readouterr().err
-        assert _json(capsys, *asked)[1]["error"]["field"].partition(".")[0] in ("k", "time_range", "filters")
+        assert _json(capsys, *asked)[1]["error"]["field"].partition(".")[0] in (
+            "k",
+            "time_range",
+            "condition",
+            "filters",
+        )
 
 
 @pytest.mark.parametrize(
@@ -241,16 +235,7 @@ def test_what_is_wrong_with_a_question_is_said_of_the_flag(
     [
         (("--by", "app,cohort"), "--by names one column; for several columns it is repeated"),
         (("--k", "five"), "Invalid value for '--k': expected a whole number, got 'five'\n"),
-        (
-            ("--where", "score>1"),
-            "--where expects COLUMN=VALUE or COLUMN!=VALUE; --sql takes every other",
-        ),
         (("--data", "feedback.parquet"), "--data expects TABLE=PATH, such as feedback=feedback.parquet, got"),
-        *(
-            (("--where", f"app={broken}"), "--where app begins as JSON and is none")
-            for broken in ('["WEBSITE"', "['WEBSITE']", '"WEBSITE', "{", " [WEBSITE]", "[2019-04-01, x]")
-        ),
-        (("--where", "app='WEBSITE'"), "--where app: a text is written without quotes, as app=WEBSITE; one"),
         (("--account", ""), "--account: expected an account such as acme/ana, got an empty text"),
         (("--dp", "http://localhost:1"), "--dp or GRIS_DP expects HOST:PORT, without http://"),
         (("--table", "wide"), "--data names feedback, and the question is about wide"),

@@ -32,7 +32,7 @@ def test_a_flag_sets_the_field_that_it_stands_for() -> None:
     """Of a question with as many flags as one can have together."""
     flags = QuestionFlags(table="t", by=["a"], k=3, where=["b=1"], since="2019-01-01", count="events")
     stated = {field.name for field, _ in question_of(flags).structured.ListFields()}
-    assert stated == {"table", "dimensions", "k", "filters", "time_range", "measure"}
+    assert stated == {"table", "dimensions", "k", "condition", "time_range", "measure"}
 
 
 def test_a_function_of_a_row_is_one_flag_whatever_commas_it_has() -> None:
