@@ -42,19 +42,6 @@ remaining          shows what is left of the budget
 quit, or Ctrl-D    ends the session
 A question without FROM goes on in the next line, until one that ends in ; or is empty.
 """
-# What other shells call our commands.
-_ELSEWHERE = {
-    "\\q": "quit",
-    "exit": "quit",
-    "\\?": "help",
-    "?": "help",
-    "\\d": "catalog",
-    "\\dt": "catalog",
-    "desc": "catalog",
-    "describe": "catalog",
-    "tables": "catalog",
-}
-_SHOW_TABLES = re.compile(r"show\s+tables", re.IGNORECASE)
 # The first line of a question that has more of them.
 _BEGUN = re.compile(r"(?!.*\bfrom\b)(?:explain\s+)?select\b(?!\s*1\s*;?$)", re.IGNORECASE | re.DOTALL)
 _SQL = ("SELECT", "COUNT(DISTINCT", "COUNT(*)", "FROM", "WHERE", "AND", "IN", "NOT IN", "BETWEEN")
@@ -113,8 +100,7 @@ class ShellSession:
                 # As in other shells: the line is dropped, the session stays.
                 sys.stdout.write("\n")
                 continue
-            line = _in_our_words(line)
-            if line == "quit":
+            if line.casefold() == "quit":
                 return
             if line:
                 yield line
@@ -187,15 +173,6 @@ class ShellSession:
             # Nothing has been asked, and the session stays.
             sys.stderr.write("\n")
             return False
-
-
-def _in_our_words(line: str) -> str:
-    """Return a line with the command that it means: as it is, unless it is one of other shells."""
-    word, space, rest = line.removesuffix(";").partition(" ")
-    if _SHOW_TABLES.fullmatch(line.removesuffix(";").strip()):
-        return "catalog"
-    ours = _ELSEWHERE.get(word.casefold(), word.casefold())
-    return f"{ours}{space}{rest}" if ours in COMMANDS else line
 
 
 def completions(catalog: Catalog) -> list[str]:
