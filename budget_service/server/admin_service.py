@@ -51,7 +51,7 @@ def _changing(rpc: _Rpc[_Request, _Response]) -> _Rpc[_Request, _Response]:
 
     @wraps(rpc)
     async def run(service: BudgetAdminService, message: _Request, context: Context) -> _Response:
-        return await service._changes.finish_and_answer(rpc(service, message, context), context, message)
+        return await service._changes.finish_and_answer(rpc(service, message, context), context)
 
     return run
 
@@ -61,7 +61,7 @@ def _reading(rpc: _Rpc[_Request, _Response]) -> _Rpc[_Request, _Response]:
 
     @wraps(rpc)
     async def run(service: BudgetAdminService, message: _Request, context: Context) -> _Response:
-        return await service._readings.finish_and_answer(rpc(service, message, context), context, message)
+        return await service._readings.finish_and_answer(rpc(service, message, context), context)
 
     return run
 

@@ -120,19 +120,19 @@ class RegionService(regions_pb2_grpc.RegionServiceServicer):
         self, request: pb.BorrowBudgetRequest, context: Context
     ) -> pb.BorrowBudgetResponse:
         """Lend a share of a budget."""
-        return await self._runner.finish_and_answer(self._borrow(request, context), context, request)
+        return await self._runner.finish_and_answer(self._borrow(request, context), context)
 
     async def ReportCharges(
         self, request: pb.ReportChargesRequest, context: Context
     ) -> pb.ReportChargesResponse:
         """Record charges of a region."""
-        return await self._runner.finish_and_answer(self._report(request, context), context, request)
+        return await self._runner.finish_and_answer(self._report(request, context), context)
 
     async def ReturnBudget(
         self, request: pb.ReturnBudgetRequest, context: Context
     ) -> pb.ReturnBudgetResponse:
         """Take back what is left of a lease."""
-        return await self._runner.finish_and_answer(self._return(request, context), context, request)
+        return await self._runner.finish_and_answer(self._return(request, context), context)
 
     async def _borrow(self, request: pb.BorrowBudgetRequest, context: Context) -> pb.BorrowBudgetResponse:
         region, terms = self._admitted(request.region, context)

@@ -14,7 +14,6 @@ from collections.abc import AsyncIterator, Coroutine
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import grpc
-from google.protobuf.message import Message
 from google.rpc.status_pb2 import Status
 from gris_api.budget.v1 import budget_pb2 as pb
 
@@ -24,7 +23,6 @@ from budget_service.ledger import ignorable
 from budget_service.ledger.values import InvalidFieldError
 from budget_service.server import rpc_errors
 from budget_service.server.failure_detector import FailureDetector
-from budget_service.server.got import got
 from budget_service.stores.interface import OutcomeUnknownError, StoreDamagedError, StoreError
 from budget_service.tuning import Tuning
 
@@ -79,16 +77,14 @@ class RequestRunner:
         try:
             return await self._watched_by_detector(work)
         except Exception as error:
-            await _abort(context, self._status_of(error, request))
+            await _abort(context, self._status_of(error))
         finally:
             self._answering -= 1
             self._answering_of[root] -= 1
             if not self._answering_of[root]:
                 del self._answering_of[root]
 
-    async def finish_and_answer(
-        self, work: Coroutine[Any, Any, Result], context: Context, request: Message
-    ) -> Result:
+    async def finish_and_answer(self, work: Coroutine[Any, Any, Result], context: Context) -> Result:
         """Return the result of `work` as `answer` does, but finish `work` even if the caller leaves."""
         if len(self._running) >= self._running_calls:
             await _refuse(work, context)
@@ -98,7 +94,7 @@ class RequestRunner:
         try:
             return await asyncio.shield(task)
         except Exception as error:
-            await _abort(context, self._status_of(error, request))
+            await _abort(context, self._status_of(error))
 
     async def finish(self) -> None:
         """Wait for the running tasks; to be called before the store is closed."""
@@ -128,12 +124,10 @@ class RequestRunner:
         detector.answered()
         return result
 
-    def _status_of(self, error: Exception, request: Message | None) -> Status:
+    def _status_of(self, error: Exception) -> Status:
         if self._names_damage and isinstance(error, StoreDamagedError):
             # The failure detector has logged it.
             return rpc_errors.ledger_damaged(error.table, error.key)
-        if isinstance(error, InvalidFieldError) and request is not None:
-            return rpc_errors.invalid_field(error, got(request, error.field))
         return _status_of(error)
 
     def _forget(self, task: asyncio.Task[Any]) -> None:

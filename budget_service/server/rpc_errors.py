@@ -128,9 +128,9 @@ def _is_held(detail: Any) -> bool:
     return detail.Unpack(info) and info.reason == "BUDGET_HELD"
 
 
-def invalid_field(error: InvalidFieldError, got: str = "") -> Status:
-    """Report which field of a request is wrong, and what it held where that may be said."""
-    return _bad_request("INVALID_FIELD", error.field, f"{error.problem}; got {got}" if got else error.problem)
+def invalid_field(error: InvalidFieldError) -> Status:
+    """Report which field of a request is wrong."""
+    return _bad_request("INVALID_FIELD", error.field, error.problem)
 
 
 def account_unknown() -> Status:

@@ -136,8 +136,7 @@ def fault_of(field: str, problem: str, request: Any) -> str:
     A service quotes no text of a request, because it may be a name; at the caller's own terminal it may stand.
     """
     flag, typed = _flag_of(field, request), _typed(field, request)
-    said = _LENGTHS.sub("", problem)
-    return f"{flag}: {said}; got {typed}" if typed and "; got " not in said else f"{flag}: {said}"
+    return f"{flag}: {problem}; got {typed}" if typed else f"{flag}: {problem}"
 
 
 def _typed(field: str, request: Any) -> str:
@@ -177,8 +176,6 @@ _FLAGS = {
     "start_time": "--from, --since",
     "end_time": "--to",
 }
-# What a service says that it got, where it does not say what stands there.
-_LENGTHS = re.compile(r"; got \d+ (?:characters(?:, \d+ bytes)?|entry|entries)$")
 _OF_ROOTS = (
     admin_pb2.BeginCurrencyRequest,
     admin_pb2.ResumeClockRequest,
