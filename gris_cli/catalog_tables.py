@@ -38,10 +38,11 @@ def print_catalog(catalog: Catalog, *, as_json: bool) -> None:
             f"{', and all others' * bool(blocks.rest)}",
         )
     for table in catalog.tables:
-        _print_table(table)
+        print_table(table)
 
 
-def _print_table(table: TableEntry) -> None:
+def print_table(table: TableEntry) -> None:
+    """Print what may be asked of a table."""
     show()
     say("table", f"{table.name}; its members are {table.member}")
     say("counts", "; ".join(map(_format_measure, table.measures)))

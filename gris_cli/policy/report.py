@@ -10,11 +10,13 @@ from dp_service.queries.errors import Problem
 from dp_service.queries.policy import PolicyFile
 from dp_service.queries.policy_review import Review, review
 from dp_service.queries.policy_schema import AudienceSchema, OfferedTableSchema
+from gris_cli.catalog_tables import print_table
 from gris_cli.formatting import format_currency
 from gris_cli.policy.comparing import Compared
 from gris_cli.policy.data_text import print_data, print_promises
 from gris_cli.policy.json_report import data_json, policy_json, problem_json
-from gris_cli.policy.table_text import print_table
+from gris_cli.policy.offered import offered_by
+from gris_cli.policy.worst_case import WorstCase, worst_cases
 from gris_cli.terminal import print_json, printable, say, show
 from pinot_connector import formats
 
@@ -69,8 +71,10 @@ def print_report(file: PolicyFile, compared: Compared, *, as_json: bool) -> None
     say("policy", f"{file.document.source} is sound")
     say("currency", format_currency(currency.epsilon_per, currency.delta, currency.unit_id))
     say("count noise", policy.count_noise)
-    for table in policy.tables:
-        print_table(table, policy)
+    for table, offered in zip(policy.tables, offered_by(policy).tables, strict=True):
+        print_table(offered)
+        for case in worst_cases(table, policy):
+            say("worst case", _format_worst(case))
     show()
     for name, audience in file.schema.audiences.items():
         say("audience", f"{name}: {_offered(audience)}")
@@ -85,6 +89,14 @@ def print_report(file: PolicyFile, compared: Compared, *, as_json: bool) -> None
         show()
         say("data", f"{each.table}, as the engine has it; true counts, for the owner alone")
         print_promises(each.promises)
+
+
+def _format_worst(case: WorstCase) -> str:
+    by = f" by {', '.join(case.columns)}" if case.columns else ""
+    return (
+        f"{case.measure.replace('_', ' ')}{by}: costs at most {case.information} information, and a count is off by "
+        f"{case.mean_error:.3g} on average"
+    )
 
 
 def _offered(audience: AudienceSchema) -> str:
