@@ -100,8 +100,9 @@ def weighted_sums(query: CanonicalQuery, dialect: Dialect) -> Iterator[str]:
     for value, (place, _, name) in zip(values, numbers_of_member(query, dialect), strict=True):
         weighted = f"{name} * {identifier(weight_name(query, place), dialect)}"
         if isinstance(value, QueryValue) and (value.rows is not None or value.bounds.totals.is_fine):
+            # Pinot's multi-stage engine takes no minus sign before an expression.
             part = f"FLOOR(ABS(CAST({weighted} AS DOUBLE)) / {GRID})"
-            weighted = f"CAST(CASE WHEN {name} < 0 THEN -{part} ELSE {part} END AS BIGINT)"
+            weighted = f"CAST(CASE WHEN {name} < 0 THEN 0 - {part} ELSE {part} END AS BIGINT)"
         yield f"{dialect.total(weighted)} AS {name}"
 
 
