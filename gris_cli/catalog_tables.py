@@ -162,7 +162,7 @@ def _format_end(value: int, unit: TimeUnit) -> str:
 
 _BECAUSE = {
     BoundedBy.IN_QUERY: "as the query sees to",
-    BoundedBy.PREPARED: "as the table was prepared",
+    BoundedBy.PREPARED: "and with less than 1 in each of more, as the table was prepared",
     BoundedBy.ASSUMED: "as the policy promises and nothing checks",
 }
 

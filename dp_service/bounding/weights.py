@@ -23,6 +23,9 @@ from math import isqrt
 
 from dp_service.terms import GRID
 
+WEIGHT_COLUMN = "weight"
+"""The column of a prepared copy that says how much a member counts, on the grid."""
+
 MAX_SQUARED_DISTANCE = 2**52
 """Below it an engine finds weights exactly in floats: FLOOR(SQRT(FLOOR(D / Q))) rounds no floor up."""
 

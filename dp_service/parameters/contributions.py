@@ -64,8 +64,7 @@ class BoundedContributions:
     @property
     def can_cut(self) -> bool:
         """Whether a member can count with less than it has; of distinct values, each element has at most tau."""
-        is_bounded = self.bounding is not Bounding.NOTHING or self.bounded_by is BoundedBy.PREPARED
-        return is_bounded or bool(self.values_of)
+        return self.bounding is not Bounding.NOTHING or bool(self.values_of)
 
     @property
     def grid(self) -> int:

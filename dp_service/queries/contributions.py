@@ -1,7 +1,7 @@
 """What the bound of a table means for a question: how many periods it sees, and what one member can change.
 
-A prepared copy was bounded in each of its periods, before any filter. How many periods a question sees is a matter of
-the policy, or of the calendar and the range that the question states; never of the data.
+A prepared copy has a member's weight in each of its periods, over all its elements. How many periods a question sees is
+a matter of the policy, or of the calendar and the range that the question states; never of the data.
 """
 
 from __future__ import annotations
@@ -94,7 +94,6 @@ def bounded_contributions(
     Raises:
         QuestionError: The calendar does not tell how many periods the question sees.
     """
-    in_query = stated.bounded_by is BoundedBy.IN_QUERY
     bound = min(promised(stated) or typical or MAXIMUM_ELEMENTS, MAXIMUM_ELEMENTS)
     longest = stated.longest_list if domain is None else None
     names = None if longest is None else _names_look(longest, stated, query, bound)
@@ -103,19 +102,23 @@ def bounded_contributions(
     values_of = query.measure.column.name if isinstance(query.measure, QueryDistinct) else ""
     of_counts = not query.values and query.quantiles is None and not values_of
     bounding, of_members = Bounding.NOTHING, any(each.is_of_member for each in query.dimensions)
-    if in_query and (domain is None or bound < within):
-        bounding = Bounding.FIRST if query.quantiles is not None or values_of else Bounding.WEIGHTS
+    periods = _periods(stated.periods, table.time, query)
+    if stated.bounded_by is not BoundedBy.ASSUMED and (domain is None or periods * bound < within):
+        bounding = Bounding.WEIGHTS if of_counts or query.values else Bounding.FIRST
+    elif periods > 1:
+        # A member is in no more elements of the domain, in however many periods.
+        bound, periods = within, 1
     return BoundedContributions(
         bounded_by=stated.bounded_by,
         typical=min(bound, within if names is None else names.most_names),
-        periods=_periods(stated.periods, table.time, query),
+        periods=periods,
         of_events=of_events,
         units=stated.units,
         min_count=stated.min_count if domain is None else None,
         salt=table_salt(table.name, ONE_PERIOD).hex() if bounding is Bounding.FIRST else "",
         names=names,
         # Sums have counts of their own, with their own noise.
-        shifted=in_query
+        shifted=stated.bounded_by is BoundedBy.IN_QUERY
         and of_counts
         and not of_members
         and domain is not None
@@ -149,19 +152,23 @@ def _names_look(longest: int, stated: Contributions, query: CanonicalQuery, boun
 def _periods(stated: int | Refresh, time: TimeColumn | None, query: CanonicalQuery) -> int:
     if isinstance(stated, int):
         return stated
-    found = [each for each in query.restrictions if time is not None and each.column.name == time.name]
-    for each in found:
-        if time is not None and isinstance(each, OrdinalRestriction) and all(time.ends_in(each.hull)):
-            first, last = _day_of(each.hull.start, time), _day_of(each.hull.end - 1, time)
-            return _number(last, stated) - _number(first, stated) + 1
+    if time is not None:
+        match [each for each in query.column_conditions if each.column.name == time.name]:
+            case [OrdinalRestriction(intervals=(only,))] if all(time.ends_in(only)):
+                first, end = (_begun(value, time, stated) for value in (only.start, only.end))
+                if first is not None and end is not None:
+                    return end - first
     raise QuestionError(
         "time_range",
-        f"expected a range of time with both ends: the table is bounded {_EACH[stated]}, and the noise follows from "
-        "how many of them the question sees",
+        f"expected one range of time that begins and ends with a {stated}: the table has the rows of each {stated} as "
+        f"one, and the noise follows from how many of them the question sees",
     )
 
 
-_EACH = {Refresh.DAY: "day by day", Refresh.WEEK: "week by week", Refresh.MONTH: "month by month"}
+def _begun(value: int, time: TimeColumn, length: Refresh) -> int | None:
+    """Return the number of the period that begins with a value of the time column; None: none does."""
+    before, number = (_number(_day_of(each, time), length) for each in (value - 1, value))
+    return number if number > before else None
 
 
 def _day_of(value: int, time: TimeColumn) -> datetime.date:

@@ -50,8 +50,8 @@ def _of_offered(path: KeyPath, table: Table, time: TimeColumn) -> _Found:
     if block is not None and block.bounded_by is BoundedBy.PREPARED:
         yield (
             path,
-            "expected none beside bound: prepared: in such a copy a member has few elements of its columns, and any "
-            "number of days in each",
+            "expected none beside bound: prepared: a copy has one row for each member, element and period, whenever "
+            "the member was active in it",
         )
     if time.unit is not TimeUnit.DAYS and "zone" not in time.model_fields_set:
         yield (

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from dp_service.bounding.weights import MAX_SQUARED_DISTANCE
+from dp_service.bounding.weights import MAX_SQUARED_DISTANCE, WEIGHT_COLUMN
 from dp_service.noise.discrete_gaussian import MAX_VARIANCE
 from dp_service.noise.gaussian_price import rho_of_units, variance_for
 from dp_service.queries.policy_faults import Fault
@@ -69,6 +69,22 @@ def _of_copy(table: Table, block: Contributions) -> _Found:
                 f"expected {time}, the time column: `gris bound --period {time} --calendar {block.periods}` makes the "
                 "periods of it, so that a range of time tells how many there are",
             )
+    measures = table.measures
+    has_rows = measures.counts_rows or table.values or table.quantiles or block.sums
+    if has_rows or table.block:
+        yield (
+            "bound",
+            "a prepared copy has members, elements and weights alone: expected no measures but distinct_members, and "
+            "no values, quantiles, sums or block, which bound: in_query takes",
+        )
+    held = {*block.elements, table.member, block.period}
+    if WEIGHT_COLUMN in {name.casefold() for name in held}:
+        yield "elements", f"{WEIGHT_COLUMN}: a copy calls the weights of members so: rename the column"
+    for name in sorted({column.name for column in table.own_columns} - held):
+        yield (
+            "elements",
+            f"the copy has no column {name}: expected none but those that `gris bound` was given",
+        )
     yield from _of_elements(table, block.elements)
 
 
@@ -122,11 +138,11 @@ def _of_noise(policy: Policy, table: Table, block: Contributions) -> _Found:
 def _squared_distances(table: Table, block: Contributions, bound: int) -> Iterator[int]:
     """Yield by how much a member moves the counts of each measure, in square and on the grid if there is one."""
     periods = block.periods if isinstance(block.periods, int) else 1
-    grid = GRID if block.bounded_by is BoundedBy.IN_QUERY else 1
+    grid = 1 if block.bounded_by is BoundedBy.ASSUMED else GRID
     yield periods * bound * grid**2
-    yield periods**2 * table.measures.most_squared(bound) * grid**2
+    yield table.measures.most_squared(bound) * grid**2
     # Distinct values are not weighted.
-    yield from (periods**2 * most**2 * bound for most in table.measures.distinct.values())
+    yield from (most**2 * bound for most in table.measures.distinct.values())
 
 
 def _of_typical(table: Table) -> Iterator[tuple[KeyPath, str]]:

@@ -22,8 +22,8 @@ def require_all_rows(function: Function, table: Table) -> None:
     if bounded is BoundedBy.PREPARED:
         raise RefusedByPolicyError(
             Rule.GROUP_BY,
-            f"{function} is not offered for the table {table.name}: it has bound: {bounded}, and such a copy has not "
-            "all rows of a member; bound: in_query bounds members of the whole table",
+            f"{function} is not offered for the table {table.name}: it has bound: {bounded}, and such a copy has "
+            "one row for each member and element; bound: in_query bounds members of the whole table",
         )
     if bounded is BoundedBy.ASSUMED and function.is_several_of_member:
         raise RefusedByPolicyError(

@@ -67,7 +67,7 @@ from dp_service.queries.sums import (
 from dp_service.queries.tables import Policy, Table
 from dp_service.queries.times import TimeColumn
 from dp_service.queries.usual_range import with_usual_range
-from dp_service.terms import Bounding, ColumnType, CountNoise, Element, MechanismName, Scalar
+from dp_service.terms import BoundedBy, Bounding, ColumnType, CountNoise, Element, MechanismName, Scalar
 from dp_service.values.cells import Grid
 
 NAMES_TO_COME: tuple[Element, ...] = ()
@@ -262,10 +262,10 @@ def _summing(
     stated = None if table.contributions is None else table.contributions.sums
     if stated is None and any(isinstance(each, QueryValue) for each in added.coordinates):
         raise RefusedByPolicyError(Rule.MEASURE, f"the policy offers no sums for the table {table.name}")
-    if bounded is None:
+    if bounded is None or bounded.bounded_by is BoundedBy.PREPARED:
         raise RefusedByPolicyError(
             Rule.MEASURE,
-            f"the policy bounds no contributions for the table {table.name}, as a second count and numbers with a "
+            f"the query bounds no contributions to the table {table.name}, as a second count and numbers with a "
             "condition need: ask for each count apart, with its condition in WHERE",
         )
     share = DEFAULT_SHARE if stated is None else stated.share

@@ -89,6 +89,7 @@ def second_question(plan: Plan) -> Resolution:
         reserve_first=True,
         reads=(),
         member_type=looks.member_type,
+        copy=looks.copy,
     )
     return second_look(asked, looks.names or ())
 

@@ -19,6 +19,7 @@ from dp_service.parameters.release import ReleaseParameters
 from dp_service.queries.audience_terms import ALL_ROWS, ForcedRows
 from dp_service.queries.blocks import PaidBy
 from dp_service.queries.canonical_query import CanonicalQuery
+from dp_service.queries.contributions import PreparedCopy
 from dp_service.releases.keys import KeySet, KeyUse, NoiseKey
 from dp_service.releases.kinds import versions
 from dp_service.terms import ColumnType, Element
@@ -57,6 +58,7 @@ class LooksPlan:
         dialects: The engines that the second query is written for.
         names: What the first look named, in ascending order. None: the plan is that of the first look.
         before: The release id of the first look; empty in its own plan.
+        copy: Which prepared copy is asked, so that the second look counts its weights too; None: none.
     """
 
     query: CanonicalQuery
@@ -64,6 +66,7 @@ class LooksPlan:
     dialects: tuple[str, ...]
     names: tuple[Element, ...] | None = None
     before: str = ""
+    copy: PreparedCopy | None = None
 
 
 @dataclass(frozen=True)

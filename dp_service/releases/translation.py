@@ -77,4 +77,4 @@ def plan_for(
 def _looks(resolution: Resolution, dialects: Sequence[str]) -> LooksPlan | None:
     if kind_of(resolution.parameters).first_look is None:
         return None
-    return LooksPlan(resolution.query, resolution.member_type, tuple(dialects))
+    return LooksPlan(resolution.query, resolution.member_type, tuple(dialects), copy=resolution.copy)

@@ -27,9 +27,9 @@ def make_bounded(source: SourceFlags, copy: BoundedFlags, engine: EngineFlags, *
         print_json({"written": copy.out, "typical": asked.typical, **to_json(made)})
         return
     say("written", copy.out)
-    say("rows", f"{made.rows_kept} of {made.rows}; {made.rows_without_values} without a value")
-    say("pairs", f"{made.pairs_kept} of {made.pairs} ({_percent(made.pairs_kept, made.pairs)})")
-    say("members", f"{made.members}, of whom {made.members_bounded} had more than {asked.typical} elements")
+    say("rows", f"{made.rows}; {made.rows_without_values} without a value")
+    say("written", f"{made.pairs} pairs of member and element, with a weight")
+    say("members", f"{made.members}, of whom {made.members_bounded} count with less than 1 in each element")
     say("", TRUE_COUNTS)
 
 
@@ -42,7 +42,3 @@ def _made(source: str, out: str, asked: BoundedCopyRequest, url: str | None) -> 
         raise typer.BadParameter("--out: expected a file named .parquet")
     with file_errors(out, "--out"), query_progress() as work:
         return bounded_copy(Path(source), Path(out), asked, work=work)
-
-
-def _percent(share: int, whole: int) -> str:
-    return f"{100 * share / whole:.1f} %" if whole else "none"

@@ -27,9 +27,6 @@ class DataDialect:
         elements: The types of columns that can be elements, parts of them, or attributes, and what a policy calls them.
         members: The types of columns that can be members.
         time: Writes a column of days or timestamps without nanoseconds.
-        utf8: Writes the bytes of a text.
-        size: Writes how many these are.
-        sha256: Writes the hash of a text or of bytes, in lower-case hexadecimal.
         microseconds: Writes a timestamp as microseconds since 1970.
         timestamp: Writes microseconds since 1970 as a timestamp.
         array: Writes an array of integers.
@@ -44,9 +41,6 @@ class DataDialect:
     elements: Mapping[str, ColumnType]
     members: frozenset[str]
     time: Callable[[str], str]
-    utf8: Callable[[str], str]
-    size: Callable[[str], str]
-    sha256: Callable[[str], str]
     microseconds: Callable[[str], str]
     timestamp: Callable[[str], str]
     array: Callable[[Iterable[int]], str]
@@ -57,17 +51,6 @@ class DataDialect:
         """Write the name of a column, whatever characters it has."""
         quote = self.of_questions.quote
         return f"{quote}{name.replace(quote, 2 * quote)}{quote}"
-
-    def field(self, text: str) -> str:
-        """Write a text as `length_prefixed` does: its bytes behind their number, as eight bytes."""
-        return (
-            f"unhex(right('{15 * '0'}' || hex(CAST({self.size(text)} AS BIGINT)), 16)) || {self.utf8(text)}"
-        )
-
-
-def constant(value: bytes) -> str:
-    """Write bytes."""
-    return f"unhex('{value.hex()}')"
 
 
 def is_day(expression: str) -> str:
@@ -103,9 +86,6 @@ DUCKDB = DataDialect(
     elements=_DUCKDB_ELEMENTS,
     members=frozenset((*_DUCKDB_ELEMENTS, "UBIGINT", "HUGEINT", "UUID")),
     time=lambda column: f"{READ_TIME}({column})",
-    utf8=lambda text: f"encode({text})",
-    size=lambda text: f"strlen({text})",
-    sha256=lambda value: f"sha256({value})",
     microseconds=lambda time: f"epoch_us({time})",
     timestamp=lambda number: f"make_timestamp({number})",
     array=lambda numbers: f"[{', '.join(map(str, numbers))}]",
@@ -121,9 +101,6 @@ SPARK = DataDialect(
     elements=_SPARK_ELEMENTS,
     members=frozenset(_SPARK_ELEMENTS),
     time=str,
-    utf8=lambda text: f"CAST({text} AS BINARY)",
-    size=lambda text: f"octet_length({text})",
-    sha256=lambda value: f"sha2(CAST({value} AS BINARY), 256)",
     microseconds=lambda time: f"unix_micros({time})",
     timestamp=lambda number: f"timestamp_micros({number})",
     array=lambda numbers: f"array({', '.join(map(str, numbers))})",

@@ -188,8 +188,7 @@ class EngineQuery:
     `sums` are the columns that it sums, without a name where rows are counted: for each, the answer has one more column
     behind all counts, and behind these `own_counts` columns with the counts of those that have one of their own.
     `quantiles` is the column whose quantiles are asked for, None: there is none; `columns` then end with a
-    `CellColumn`. With `double_sums` the engine may answer with its sums as doubles: they are whole and small enough to
-    be exact. With `Feature.CLOSED_STREAM` the table must hold the rows of `stream`.
+    `CellColumn`. With `Feature.CLOSED_STREAM` the table must hold the rows of `stream`.
     """
 
     table: str
@@ -203,7 +202,6 @@ class EngineQuery:
     sums: tuple[ReadValue, ...] = ()
     quantiles: ReadValue | None = None
     bins: tuple[ReadValue, ...] = ()
-    double_sums: bool = False
     own_counts: int = 0
     stream: ClosedStream | None = None
 
@@ -212,13 +210,6 @@ class EngineQuery:
         """The columns of numbers that it reads, to be checked as `reads` are; where rows are counted there is none."""
         of_sums = (*(each for each in self.sums if each.name), *self.bins)
         return of_sums if self.quantiles is None else (*of_sums, self.quantiles)
-
-    @property
-    def doubles(self) -> tuple[int, ...]:
-        """The places among `numbers` of those that may be doubles."""
-        return tuple(
-            self.numbers.index(sum_column(each)) for each in range(len(self.sums) * self.double_sums)
-        )
 
     @property
     def numbers(self) -> tuple[str, ...]:

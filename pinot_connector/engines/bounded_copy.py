@@ -24,8 +24,11 @@ from pinot_connector.engines.parquet_files import is_hidden
 METADATA_KEY = "gris_bound"
 """The key of the file's metadata. Its value is a JSON object with the keys that `CopyStatement` describes."""
 
-RULE = "sha256/v1"
-"""How a member's elements are chosen; only such copies are known to be bounded."""
+RULE = "weights/v1"
+"""How much a member counts in each of its elements; only such copies are known to be bounded."""
+
+WEIGHT_COLUMN = "weight"
+"""The column of a copy that says so, in hundredths."""
 
 ONE_PERIOD = "all"
 """Stands for the period of a copy that is one period as a whole."""
@@ -51,11 +54,10 @@ class CopyStatement:
         table: "table", the table's name in the policy.
         member: "member", the column of members.
         elements: "elements", the columns that make up an element together.
-        typical: "typical", how many elements a member has at most, in each period.
+        typical: "typical", how many elements of a member count in full, in each period.
         period: "period", the column whose value is a row's period, `ONE_PERIOD` if all rows are one period, or
             the periods of the calendar into which a column's days fall (`CALENDAR_PERIOD`).
-        rule: "rule", the name of the rule by which elements were kept.
-        salt: "salt", what names the salts of the rule: `dp_service.bounding.order.salt_id` of the table.
+        rule: "rule", the name of the rule that gives weights.
         drops_nulls: "nulls", whether rows without member, element or period were "dropped"; else they were "refused".
         rows_without_values: "rows_without_values", how many rows were dropped for that reason.
         rows: "rows", how many rows the copy has, over all its files.
@@ -67,18 +69,17 @@ class CopyStatement:
     typical: int
     period: str
     rule: str
-    salt: str
     drops_nulls: bool
     rows_without_values: int
     rows: int
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that the bound is about."""
-        if self.period == ONE_PERIOD:
-            return (self.member, *self.elements)
+        """The columns that the copy has."""
         of_calendar = CALENDAR_PERIOD.fullmatch(self.period)
-        return (self.member, *self.elements, of_calendar["column"] if of_calendar else self.period)
+        period = of_calendar["column"] if of_calendar else self.period
+        periods = () if self.period == ONE_PERIOD else (period,)
+        return (self.member, *self.elements, *periods, WEIGHT_COLUMN)
 
     def to_json(self) -> str:
         """Return the value of the file's metadata."""
@@ -90,7 +91,6 @@ class CopyStatement:
                 "typical": self.typical,
                 "period": self.period,
                 "rule": self.rule,
-                "salt": self.salt,
                 "nulls": "dropped" if self.drops_nulls else "refused",
                 "rows_without_values": self.rows_without_values,
                 "rows": self.rows,
@@ -195,17 +195,17 @@ def _decoded(value: bytes, file: Path) -> CopyStatement:
 
 def _checked(stated: dict[str, object]) -> CopyStatement | None:
     """Return the statement, or None if a key is missing or has another type."""
-    texts = [stated.get(key) for key in ("table", "member", "period", "rule", "salt")]
+    texts = [stated.get(key) for key in ("table", "member", "period", "rule")]
     numbers = [stated.get(key) for key in ("typical", "rows_without_values", "rows")]
     elements, nulls = stated.get("elements"), stated.get("nulls")
     if not (_are_texts(texts) and _are_texts(elements) and elements and _are_counts(numbers) and numbers[0]):
         return None
     if not isinstance(nulls, str) or nulls not in _NULLS:
         return None
-    table, member, period, rule, salt = texts
+    table, member, period, rule = texts
     typical, rows_without_values, rows = numbers
     return CopyStatement(
-        table, member, tuple(elements), typical, period, rule, salt, _NULLS[nulls], rows_without_values, rows
+        table, member, tuple(elements), typical, period, rule, _NULLS[nulls], rows_without_values, rows
     )
 
 

@@ -5,7 +5,7 @@ Identifiers come from the policy, which allows only ASCII names; literals are qu
 
 from dp_service.queries.canonical_query import QueryDistinct
 from dp_service.queries.render.dialects import DIALECTS, Dialect, Feature, UnknownDialectError
-from dp_service.queries.render.member_bounds import counts_firsts
+from dp_service.queries.render.member_bounds import counts_firsts, sees_members_again
 from dp_service.queries.render.of_members import is_of_members
 from dp_service.queries.render.statement import statement
 from dp_service.queries.resolution import Resolution
@@ -59,6 +59,8 @@ def required_features(resolution: Resolution, dialect: str) -> tuple[Feature, ..
 
 
 def _bounds_members(resolution: Resolution) -> bool:
+    if resolution.copy is not None:
+        return sees_members_again(resolution)
     bounded = resolution.parameters.contributions
     return bounded is not None and bounded.bounding is not Bounding.NOTHING
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dp_service.parameters.contributions import BoundedContributions
 from dp_service.queries.resolution import Resolution
-from dp_service.terms import GRID, Bounding
+from dp_service.terms import Bounding
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,7 @@ def weights_of(resolution: Resolution) -> Weights | None:
     found = resolution.parameters.contributions
     if found is None or found.bounding is not Bounding.WEIGHTS:
         return None
-    min_count = min_count_of(resolution)
-    on_grid = None if min_count is None else min_count * GRID
-    return Weights(_typical(found, resolution), resolution.parameters.tau, on_grid)
+    return Weights(_typical(found, resolution), resolution.parameters.tau, min_count_of(resolution))
 
 
 def first_elements_of(resolution: Resolution) -> FirstElements | None:
@@ -61,6 +59,15 @@ def _typical(found: BoundedContributions, resolution: Resolution) -> int:
     return found.names.typical if found.names is not None and is_first else found.typical
 
 
+def sees_members_again(resolution: Resolution) -> bool:
+    """Return whether a member may have several rows of a prepared copy in one element of the question."""
+    found, copy = resolution.parameters.contributions, resolution.copy
+    if found is None or copy is None or found.bounding is Bounding.NOTHING:
+        return False
+    columns = {each.name for each in resolution.query.dimensions if each.lookup is None}
+    return found.periods > 1 or not columns.issuperset(copy.elements)
+
+
 def counts_firsts(resolution: Resolution) -> bool:
     """Return whether it is answered, too, of how many members an element is the first."""
     found = resolution.parameters.contributions
@@ -68,6 +75,8 @@ def counts_firsts(resolution: Resolution) -> bool:
 
 
 def min_count_of(resolution: Resolution) -> int | None:
-    """Return the smallest count that is looked at; None: all of them, as in the second of two looks."""
-    contributions = resolution.parameters.contributions
-    return None if contributions is None or resolution.names is not None else contributions.min_count
+    """Return the smallest count that is looked at, on the grid; None: all of them, as in the second of two looks."""
+    found = resolution.parameters.contributions
+    if found is None or found.min_count is None or resolution.names is not None:
+        return None
+    return found.min_count * found.grid

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dp_service.bounding.weights import least_kept
+from dp_service.bounding.weights import WEIGHT_COLUMN, least_kept
 from dp_service.queries.answer_columns import COUNT_COLUMN, FIRST_COUNT_COLUMN, MEMBER_COUNT_COLUMN
 from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.canonical_query import (
@@ -48,6 +48,7 @@ from dp_service.queries.render.member_bounds import (
     counts_firsts,
     first_elements_of,
     min_count_of,
+    sees_members_again,
     weights_of,
 )
 from dp_service.queries.render.of_members import has_window, is_of_members, key_of_members, rows_of_members
@@ -223,12 +224,36 @@ def weighted_statement(resolution: Resolution, bound: Weights, dialect: Dialect)
 
     The question's own filters act before, and a member is weighted within the elements that they leave.
     """
+    if resolution.copy is not None:
+        return prepared_statement(resolution, dialect)
     source, condition = _weighted(resolution, bound, dialect)
     count = dialect.total(identifier(_WEIGHTED, dialect))
     found = f"({source}) AS {identifier('gris_bounded', dialect)}"
     found = f"{found} WHERE {condition}" if condition else found
     selected = [_named_count(count, dialect), *weighted_sums(resolution.query, dialect)]
     return _of_elements(resolution, count, selected, found, dialect, min_count=bound.min_count)
+
+
+def prepared_statement(resolution: Resolution, dialect: Dialect) -> str:
+    """Write the query for the sums of the weights that a prepared copy has, in the order of `statement`.
+
+    A member that has several rows in an element has the largest of their weights in it. Its squares then sum to no more
+    than those of all periods together; the sum of its weights in P periods would be P times as large.
+    """
+    is_nested = sees_members_again(resolution)
+    names, source = _names(resolution.query, dialect), _rows(resolution, dialect, is_nested=is_nested)
+    keys, weight = _keys(resolution.query, dialect, is_nested=is_nested), identifier(WEIGHT_COLUMN, dialect)
+    if min_count_of(resolution) is not None:
+        source = f"{source} AND {weight} >= {least_kept(GRID)}"
+    if not is_nested:
+        return dialect.prefix + _ranking(resolution, keys, dialect.total(weight), source, dialect)
+    clauses = [
+        f"SELECT {', '.join([*_selected(keys, names), f'MAX({weight}) AS {identifier(WEIGHT, dialect)}'])}",
+        f"FROM {source} GROUP BY {', '.join([*keys, identifier(resolution.query.member, dialect)])}",
+    ]
+    members = f"({' '.join(clauses)}) AS {identifier('gris_members', dialect)}"
+    count = dialect.total(identifier(WEIGHT, dialect))
+    return dialect.nested_prefix + dialect.prefix + _ranking(resolution, names, count, members, dialect)
 
 
 def _named_count(count: str, dialect: Dialect) -> str:

@@ -236,11 +236,11 @@ class Bounded(Kind[_Mechanism]):
                     f"{elements(stated.typical)} with {self.parameters.tau} rows in each counts with a part of each."
                 )
             return (
-                f"Counts are of bounded contributions: a member of more than {elements(stated.typical)}{of} "
+                f"Counts are of bounded contributions: a member of more than {elements(stated.typical)}{of}{each} "
                 "counts with less than 1 in each: the squares of what it adds sum to no more than theirs."
             )
         return (
-            f"Counts are of bounded contributions: a member counts in at most {elements(stated.typical)}{each}{of}; "
+            f"Counts are of bounded contributions: a member counts in at most {elements(stated.typical)}{of}; "
             f"{BOUNDED_BY[stated.bounded_by]}."
         )
 

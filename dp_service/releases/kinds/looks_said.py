@@ -59,7 +59,6 @@ def names_said(looks: TwoLooks) -> Fields:
 
 BOUNDED_BY = {
     BoundedBy.IN_QUERY: "the query counts no more of them",
-    BoundedBy.PREPARED: "the table is a copy that was bounded so",
     BoundedBy.ASSUMED: "the author of the policy promises it, and nothing checks it",
 }
 

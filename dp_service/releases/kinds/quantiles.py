@@ -261,10 +261,9 @@ class Quantiles(Kind[RankedValues]):
         bounded = self.parameters.contributions
         if bounded is None:
             return
-        each = f" in each of {bounded.periods} periods" if bounded.periods > 1 else ""
         yield Statement(
             "quantiles.bounded",
-            f"A member has values in at most {elements(bounded.typical)}{each}; {BOUNDED_BY[bounded.bounded_by]}. "
+            f"A member has values in at most {elements(bounded.typical)}; {BOUNDED_BY[bounded.bounded_by]}. "
             f"Each of them costs {self.stated.units} information.",
             values=(str(bounded.typical),),
         )

@@ -1,19 +1,22 @@
-"""Bounded copies, made by DuckDB in limited memory, with their statement in the file's footer."""
+"""Prepared copies, made by DuckDB in limited memory, with their statement in the file's footer."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import duckdb
+
 from gris_cli.data.bound.bounded_copies import (
+    COPY,
     Bounded,
     BoundedCopyRequest,
-    choose,
-    kept_rows,
-    read_pairs,
+    counted,
+    counts_of_copy,
     row_counts,
+    weighted_rows,
 )
-from gris_cli.data.bound.source import first_missing, open_rows, require_all_read, require_unbreakable
-from gris_cli.data.bound.spilling import DuckDBTables, Work, read_to_the_end, spilling
+from gris_cli.data.bound.source import first_missing, open_rows, require_all_read
+from gris_cli.data.bound.spilling import Work, read_to_the_end, spilling
 from gris_cli.data.bound.whole_files import complete_or_nothing, stamp
 from gris_cli.data.dialects import DUCKDB
 from gris_cli.data.errors import InputError
@@ -23,7 +26,7 @@ from pinot_connector.engines.parquet import literal
 
 
 def bounded_copy(source: Path, out: Path, asked: BoundedCopyRequest, *, work: Work) -> Bounded:
-    """Write the bounded copy of a file; `out` appears when it is complete, or not at all.
+    """Write the prepared copy of a file; `out` appears when it is complete, or not at all.
 
     Raises:
         InputError: The input cannot be read or bounded, changed meanwhile, or is the output itself.
@@ -34,33 +37,33 @@ def bounded_copy(source: Path, out: Path, asked: BoundedCopyRequest, *, work: Wo
         raise InputError("the output must not be the input")
     begun = stamp(source)
     with spilling(out.parent, asked.memory) as connection, complete_or_nothing(out) as unfinished:
-        types = open_rows(connection, source, asked.columns)
-        # Every column is copied.
-        require_unbreakable(types, types)
-        tables = DuckDBTables(connection, work)
-        made = read_to_the_end(lambda: _made(tables, source, unfinished, asked), asked.memory)
+        open_rows(connection, source, asked.columns)
+        made = read_to_the_end(lambda: _made(connection, work, source, unfinished, asked), asked.memory)
         if stamp(source) != begun:
             raise InputError("the input changed while it was read")
     return made
 
 
-def _made(tables: DuckDBTables, source: Path, unfinished: Path, asked: BoundedCopyRequest) -> Bounded:
-    read_pairs(tables, asked.columns)
-    require_all_read(tables.connection, source)
-    rows, complete = row_counts(tables, asked.columns)
+def _made(
+    connection: duckdb.DuckDBPyConnection,
+    work: Work,
+    source: Path,
+    unfinished: Path,
+    asked: BoundedCopyRequest,
+) -> Bounded:
+    columns = asked.columns
+    work(connection, f"CREATE TEMP TABLE {COPY} AS {weighted_rows(DUCKDB, asked)}", "weighting members")
+    require_all_read(connection, source)
+    ((rows, complete),) = connection.execute(row_counts(DUCKDB, columns)).fetchall()
     if rows > complete and not asked.drops_nulls:
-        where = first_missing(tables.connection, source, asked.columns)
+        where = first_missing(connection, source, columns)
         raise InputError(f"{where}: expected a value, or that such rows are left out", remedy="drop_nulls")
-    made = choose(tables, asked, rows, complete)
-    statement = asked.statement(made.rows_kept, made.rows_without_values).to_json()
-    tables.work(
-        tables.connection,
-        f"COPY ({kept_rows(DUCKDB, asked.columns)}) TO {literal(str(unfinished))} (FORMAT parquet, COMPRESSION zstd, "
-        f"KV_METADATA {{{METADATA_KEY}: {literal(statement)}}})",
+    (of_copy,) = connection.execute(counts_of_copy(DUCKDB, columns)).fetchall()
+    made = counted(rows, complete, of_copy)
+    work(
+        connection,
+        f"COPY {COPY} TO {literal(str(unfinished))} (FORMAT parquet, COMPRESSION zstd, "
+        f"KV_METADATA {{{METADATA_KEY}: {literal(asked.statement(made).to_json())}}})",
         "writing",
     )
-    (written,) = tables.row(f"SELECT count(*) FROM read_parquet({literal(str(unfinished))})")  # noqa: S608
-    if written != made.rows_kept:
-        # The copy would state another number of rows than it has.
-        raise InputError("the input changed while it was read")
     return made

@@ -1,4 +1,4 @@
-"""Bounded copies, made by Apache Spark, for tables that one machine does not hold.
+"""Prepared copies, made by Apache Spark, for tables that one machine does not hold.
 
 Spark has no way to write a key of its own into a footer. It writes its schema there, though, with what is known of each
 column; so the statement is with the member's column. `read_bounded_copy` looks in both places.
@@ -8,24 +8,21 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 
 from pyspark.sql import DataFrame, SparkSession
 
 from gris_cli.data.bound.bounded_copies import (
+    COPY,
     Bounded,
     BoundedCopyRequest,
-    choose,
+    counted,
+    counts_of_copy,
     is_complete,
-    kept_rows,
-    read_pairs,
+    weighted_rows,
 )
 from gris_cli.data.bound.source import ROWS, odd_texts
-from gris_cli.data.bound.spark_source import (
-    SparkTables,
-    opened,
-    require_unchanged,
-)
+from gris_cli.data.bound.spark_source import opened, require_unchanged
 from gris_cli.data.dialects import SPARK, is_day
 from gris_cli.data.errors import InputError
 from gris_cli.data.spark import run_on_spark, types_of
@@ -61,21 +58,23 @@ def copied(session: SparkSession, source: str, out: str, asked: BoundedCopyReque
     """
     rows, version = opened(session, source, asked.columns)
     rows.createOrReplaceTempView(ROWS)
-    with closing(SparkTables(session)) as tables:
-        counts = _checked(tables, types_of(rows), asked)
-        read_pairs(tables, asked.columns)
-        made = choose(tables, asked, *counts)
-        statement = asked.statement(made.rows_kept, made.rows_without_values).to_json()
-        kept = session.sql(kept_rows(SPARK, asked.columns))
+    given, complete = _checked(session, types_of(rows), asked)
+    kept = session.sql(weighted_rows(SPARK, asked)).persist()
+    try:
+        kept.createOrReplaceTempView(COPY)
+        (of_copy,) = session.sql(counts_of_copy(SPARK, asked.columns)).collect()
+        made = counted(given, complete, of_copy)
         with _complete_or_nothing(session, out) as unfinished:
-            _stating(kept, asked.columns.member, statement).write.parquet(unfinished)
-            if session.read.parquet(unfinished).count() != made.rows_kept:
+            _stating(kept, asked.columns.member, asked.statement(made).to_json()).write.parquet(unfinished)
+            if session.read.parquet(unfinished).count() != made.pairs:
                 raise InputError("the input changed while it was read")
             require_unchanged(session, source, version)
+    finally:
+        kept.unpersist()
     return made
 
 
-def _checked(tables: SparkTables, types: dict[str, str], asked: BoundedCopyRequest) -> tuple[int, int]:
+def _checked(session: SparkSession, types: dict[str, str], asked: BoundedCopyRequest) -> tuple[int, int]:
     """Return how many rows there are, and how many have all needed values.
 
     What one machine would refuse, or write otherwise, is refused.
@@ -89,7 +88,8 @@ def _checked(tables: SparkTables, types: dict[str, str], asked: BoundedCopyReque
     }
     conditions = [is_complete(SPARK, asked.columns), *wrong.values()]
     counted = ", ".join(f"count(*) FILTER (WHERE {condition})" for condition in conditions)
-    rows, complete, *counts = tables.row(f"SELECT count(*), {counted} FROM {ROWS} AS given")  # noqa: S608 - quoted
+    (found,) = session.sql(f"SELECT count(*), {counted} FROM {ROWS} AS given").collect()  # noqa: S608 - quoted
+    rows, complete, *counts = found
     for (kind, name), count in zip(wrong, counts, strict=True):
         if count and not (kind == "null" and asked.drops_nulls):
             raise InputError(f"column {name}: {count} rows {_REASONS[kind]}", remedy=_REMEDIES.get(kind, ""))

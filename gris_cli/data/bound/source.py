@@ -7,7 +7,7 @@ repeated in a message.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
@@ -17,7 +17,7 @@ import duckdb
 from gris_cli.data.dialects import DUCKDB, NANOSECONDS, READ_TIME, DataDialect
 from gris_cli.data.errors import InputError
 from gris_cli.data.input_files import require_file, require_table_file
-from pinot_connector.engines.bounded_copy import CALENDAR_PERIOD, ONE_PERIOD
+from pinot_connector.engines.bounded_copy import CALENDAR_PERIOD, ONE_PERIOD, WEIGHT_COLUMN
 from pinot_connector.engines.csv_files import csv_rows, names_in_first_line
 from pinot_connector.engines.file_versions import unreadable
 from pinot_connector.engines.parquet import (
@@ -87,8 +87,7 @@ def open_rows(
     connection: duckdb.DuckDBPyConnection,
     path: Path,
     columns: Columns,
-    which: Callable[[dict[str, str]], str] | None = None,
-) -> dict[str, str]:
+) -> None:
     """Make the view `ROWS` of all rows of a file, and the macro `READ_TIME`, which gives periods in microseconds.
 
     The view does not have the columns of a Parquet file of which one row can fail a query.
@@ -97,11 +96,6 @@ def open_rows(
         connection: Where to make it.
         path: The file, or a folder or pattern of Parquet files.
         columns: What its columns are.
-        which: Writes from the types of a Parquet file's columns the condition which `rows` are checked for texts that
-            are not UTF-8, since no others will be read; None: all.
-
-    Returns:
-        The type of each column, `BREAKABLE` for those that the view does not have.
 
     Raises:
         InputError: There is no such file, it is neither Parquet nor CSV, a column is missing, named twice or of a
@@ -115,7 +109,7 @@ def open_rows(
         raise InputError(f"expected a file named .parquet, .csv or .tsv, got {path.name}")
     failure = None
     try:
-        types = _parquet(connection, path, which) if suffix == PARQUET else _separated(connection, path)
+        types = _parquet(connection, path) if suffix == PARQUET else _separated(connection, path)
     except duckdb.Error:
         # What DuckDB says may quote the file's content.
         failure = InputError(
@@ -128,7 +122,6 @@ def open_rows(
     check_types(DUCKDB, types, columns)
     read = in_microseconds("t") if types.get(columns.period) == NANOSECONDS else "t"
     connection.execute(f"CREATE TEMP MACRO {READ_TIME}(t) AS {read}")
-    return types
 
 
 def in_microseconds(nanoseconds: str) -> str:
@@ -143,6 +136,11 @@ def require_different(columns: Columns) -> None:
         raise InputError(
             "expected different columns", "member", "elements", *(["period"] if columns.period else [])
         )
+    for name in columns.needed:
+        if name.casefold() == WEIGHT_COLUMN:
+            raise InputError(
+                f"a copy has a column {WEIGHT_COLUMN} of its own: rename it", columns.use_of(name)
+            )
     if columns.period == ONE_PERIOD:
         # A copy could not say whether it has a period column.
         raise InputError(f"a period column must not be called {ONE_PERIOD}: rename it", "period")
@@ -156,16 +154,14 @@ def require_different(columns: Columns) -> None:
         )
 
 
-def _parquet(
-    connection: duckdb.DuckDBPyConnection, path: Path, which: Callable[[dict[str, str]], str] | None
-) -> dict[str, str]:
+def _parquet(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[str, str]:
     try:
         files = files_of(path)
         require_alike(connection, files, str)
     except EngineError as error:
         raise InputError(f"{path}: {error}") from None
     types = columns_of(connection, files)
-    _, odd = count_unreadable(connection, files, "true" if which is None else which(types))
+    _, odd = count_unreadable(connection, files, "true")
     require_no_odd_texts(odd)
     unread = unread_columns(connection, files)
     connection.execute(f"CREATE TEMP VIEW {ROWS} AS {all_rows(files, unread)}")

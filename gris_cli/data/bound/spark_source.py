@@ -1,8 +1,6 @@
-"""A table that Spark makes a copy of: checked before anything is made of it; and the tables that it makes meanwhile."""
+"""A table that Spark makes a copy of: checked before anything is made of it."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -36,7 +34,7 @@ def opened(session: SparkSession, source: str, columns: Columns) -> tuple[DataFr
         rows = named.open(session)
         types = types_of(rows)
         check_types(SPARK, types, columns)
-        if timestamps := [name for name, kind in types.items() if kind in SPARK.timestamps]:
+        if timestamps := [name for name in columns.needed if types[name] in SPARK.timestamps]:
             require_unbreakable(timestamps, named.breakable(session))
         return rows, version
 
@@ -49,41 +47,3 @@ def require_unchanged(session: SparkSession, source: str, version: str) -> None:
     with own_session(session) as fresh:
         if source_of(source).version(fresh) != version:
             raise InputError("the input changed while it was read")
-
-
-class SparkTables:
-    """Temporary views of a session; see `CopyEngine`. What they hold is computed once, and kept by Spark's workers."""
-
-    dialect = SPARK
-
-    def __init__(self, session: SparkSession) -> None:
-        self.session = session
-        self._held: dict[str, DataFrame] = {}
-
-    def table(self, name: str, query: str, what: str = "") -> None:
-        """See `CopyEngine.table`."""
-        rows = self.session.sql(query).persist()
-        self._held[name] = rows
-        rows.createOrReplaceTempView(name)
-
-    def drop(self, name: str) -> None:
-        """See `CopyEngine.drop`. Spark computes a table when it is needed first, so others wait for the end with it."""
-
-    def close(self) -> None:
-        """Drop all tables."""
-        for name, rows in self._held.items():
-            self.session.catalog.dropTempView(name)
-            rows.unpersist()
-
-    def row(self, query: str) -> tuple[Any, ...]:
-        """See `CopyEngine.row`."""
-        (found,) = self.rows(query)
-        return found
-
-    def rows(self, query: str) -> list[tuple[Any, ...]]:
-        """See `CopyEngine.rows`."""
-        return [tuple(row) for row in self.session.sql(query).collect()]
-
-    def types(self, name: str) -> dict[str, str]:
-        """See `CopyEngine.types`."""
-        return types_of(self.session.table(name))

@@ -5,13 +5,11 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import duckdb
 
-from gris_cli.data.dialects import DUCKDB, DataDialect
 from gris_cli.data.errors import InputError
 
 OWN_MISTAKES = (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException)
@@ -21,40 +19,6 @@ Work = Callable[[duckdb.DuckDBPyConnection, str, str], None]
 """Runs a statement on a connection; the last argument says what it does, for people."""
 
 _Done = TypeVar("_Done")
-
-
-@dataclass(frozen=True)
-class DuckDBTables:
-    """Temporary tables of a connection; see `CopyEngine`. Large ones are made by `work`."""
-
-    connection: duckdb.DuckDBPyConnection
-    work: Work
-    dialect: DataDialect = DUCKDB
-
-    def table(self, name: str, query: str, what: str = "") -> None:
-        """See `CopyEngine.table`."""
-        statement = f"CREATE TEMP TABLE {name} AS {query}"
-        if what:
-            self.work(self.connection, statement, what)
-        else:
-            self.connection.execute(statement)
-
-    def drop(self, name: str) -> None:
-        """See `CopyEngine.drop`."""
-        self.connection.execute(f"DROP TABLE {name}")
-
-    def row(self, query: str) -> tuple[Any, ...]:
-        """See `CopyEngine.row`."""
-        (found,) = self.rows(query)
-        return found
-
-    def rows(self, query: str) -> list[tuple[Any, ...]]:
-        """See `CopyEngine.rows`."""
-        return self.connection.execute(query).fetchall()
-
-    def types(self, name: str) -> dict[str, str]:
-        """See `CopyEngine.types`."""
-        return {column: kind for column, kind, *_ in self.rows(f"DESCRIBE {name}")}
 
 
 @contextmanager

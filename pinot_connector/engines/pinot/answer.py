@@ -105,8 +105,9 @@ def judge(response: Mapping[str, Any], query: EngineQuery, data_version: str) ->
         raise IncompleteAnswer("Pinot's answer holds elements of no data")
     width = len(query.columns)
     numbers = [[row[width + place] for row in rows] for place in range(len(query.numbers))]
-    for place in query.doubles:
-        numbers[place] = list(map(_exact, numbers[place]))
+    if query.bounded_copy is not None:
+        # A sum of weights, which is a double where no query is nested.
+        numbers[0] = list(map(_exact, numbers[0]))
     answer = query.answer(elements, numbers, data_version, coverage)
     _require_whole_numbers(answer)
     if any(answer.counts) and not coverage.segments_queried:
@@ -300,8 +301,8 @@ def _are_named(names: object, expected: list[str], coverage: Coverage) -> bool:
 
 def _require_types(types: Sequence[object], query: EngineQuery) -> None:
     numbers = [PINOT_TYPES[ColumnType.INT64]] * len(query.numbers)
-    for place in query.doubles:
-        numbers[place] = _DOUBLES
+    if query.bounded_copy is not None:
+        numbers[0] |= _DOUBLES
     allowed = [*(PINOT_TYPES[column.type] for column in query.columns), *numbers]
     if len(types) != len(allowed) or any(
         not isinstance(kind, str) or kind not in kinds for kind, kinds in zip(types, allowed, strict=True)

@@ -69,8 +69,8 @@ def require_multistage_version(components: Mapping[str, str]) -> None:
             f"Pinot {_text(version)} cannot answer the measure events where the policy clips it, nor count distinct "
             "values of a column, funnels or first times, nor bound the contributions of members in a query "
             "(contributions.bound: in_query): that needs the multi-stage engine "
-            f"of Pinot {_text(OLDEST_MULTISTAGE_VERSION)} or later; a copy that was bounded beforehand can be asked on "
-            "every version (prepared)"
+            f"of Pinot {_text(OLDEST_MULTISTAGE_VERSION)} or later; of a prepared copy every version takes questions "
+            "that see one period and group by all of the copy's elements"
         )
 
 

@@ -15,8 +15,8 @@ from pinot_connector.engines.bounded_copies import require_bounded_copy
 from pinot_connector.engines.bounded_copy import BoundedCopyError, CopyStatement, read_bounded_copy
 from pinot_connector.errors import EngineRefused
 
-ROWS = "SELECT 'ada' AS who, 'x' || i AS what, 'may' AS month FROM range(3) t(i)"
-COPY = CopyStatement("visits", "who", ("what",), 3, "all", "sha256/v1", "a622f56f8ec9cd14", True, 2, 3)
+ROWS = "SELECT 'ada' AS who, 'x' || i AS what, 'may' AS month, 100 AS weight FROM range(3) t(i)"
+COPY = CopyStatement("visits", "who", ("what",), 3, "all", "weights/v1", True, 2, 3)
 
 
 def write(path: Path, stated: str | None, rows: str = ROWS, key: str = "gris_bound") -> Path:
@@ -89,7 +89,7 @@ SPARK = "org.apache.spark.sql.parquet.row.metadata"
         ("typical", 4, "typical is 4 in the file and 3 in the policy"),
         ("period", "month", 'period is "month" in the file and "all" in the policy'),
         # Nobody knows what another rule bounds.
-        ("rule", "sha256/v2", 'rule is "sha256/v2" in the file and "sha256/v1" in the policy'),
+        ("rule", "sha256/v1", 'rule is "sha256/v1" in the file and "weights/v1" in the policy'),
     ],
 )
 def test_another_copy_than_the_policys_is_refused(
@@ -101,6 +101,13 @@ def test_another_copy_than_the_policys_is_refused(
     with pytest.raises(EngineRefused) as refused:
         require_bounded_copy(write(tmp_path / "other.parquet", changed(**{key: value})), expected)
     assert message in str(refused.value)
+
+
+def test_a_copy_without_weights_is_refused(tmp_path: Path) -> None:
+    """Whatever it states."""
+    rows = "SELECT 'ada' AS who, 'x' || i AS what FROM range(3) t(i)"
+    with pytest.raises(BoundedCopyError, match="states a column weight, which it does not have"):
+        read_bounded_copy(write(tmp_path / "copy.parquet", COPY.to_json(), rows))
 
 
 def spark_schema(*stated: str) -> str:
@@ -143,7 +150,7 @@ def test_a_file_that_is_no_copy_is_refused(tmp_path: Path) -> None:
 
 def test_rows_that_were_added_under_the_same_footer_are_noticed(tmp_path: Path) -> None:
     """As when a library joins a copy with other rows and carries its footer over."""
-    added = f"{ROWS} UNION ALL SELECT 'ada', 'y' || i, 'june' FROM range(99) t(i)"  # noqa: S608
+    added = f"{ROWS} UNION ALL SELECT 'ada', 'y' || i, 'june', 100 FROM range(99) t(i)"  # noqa: S608
     with pytest.raises(BoundedCopyError, match="states 3 rows and has 102"):
         read_bounded_copy(write(tmp_path / "copy.parquet", COPY.to_json(), added))
 

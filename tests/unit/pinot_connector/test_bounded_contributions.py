@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 import datetime
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import duckdb
@@ -20,7 +20,6 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from dp_service.bounding.order import kept, table_salt
 from dp_service.bounding.weights import least_kept, weighted
 from dp_service.mechanisms import Currency
 from dp_service.mechanisms.bounded import BoundGauss, ContributionBound, Counted
@@ -69,8 +68,7 @@ tables:
     measures: {{distinct_members: true}}
     columns:
       member_id: {{type: string}}
-      article_id: {{type: string, group_by: true}}
-      score: {{type: int64, filter: [in]}}
+      article_id: {{type: string, group_by: true, filter: [in]}}
   monthly:
     member: member_id
     time: {{column: day, type: date}}
@@ -153,27 +151,23 @@ def rows() -> Pairs:
     return found.fetchall()
 
 
-def reference(
-    given: Pairs, table: str, *, tau: int | None = None, by_month: bool = False, typical: int = TYPICAL
-) -> Counter[str]:
-    """Return the counts of articles when each member is bounded, by the pure definition; `tau` None: of members."""
-    salt = cache(partial(table_salt, table))
-    held: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    for member, article, _, day in given:
-        held[member, f"{day:%Y-%m-01}" if by_month else "all"][article] += 1
-    counted: set[tuple[str, str]] = set()
+def copy_reference(given: Pairs, *, by_month: bool = False) -> Counter[str]:
+    """Return the counts of articles in a prepared copy, to the nearest whole number, by the pure definition."""
+    held: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for member, article, day in {(who, what, f"{day:%Y-%m}" * by_month) for who, what, _, day in given}:
+        held[member, day].append(article)
+    largest: Counter[tuple[str, str]] = Counter()
+    for (member, _), articles in held.items():
+        added = weighted([1] * len(articles), TYPICAL * GRID**2, least=least_kept(GRID))
+        for article, weight in zip(articles, added, strict=True):
+            largest[member, article] = max(largest[member, article], weight)
     counts: Counter[str] = Counter()
-    for (member, period), articles in held.items():
-        for article in counting(salt(period), member, articles, typical):
-            if tau is not None:
-                counts[article] += min(articles[article], tau)
-            elif (member, article) not in counted:
-                counted.add((member, article))
-                counts[article] += 1
-    return counts
+    for (_, article), weight in largest.items():
+        counts[article] += weight
+    return Counter({article: round(count / GRID) for article, count in counts.items() if count >= GRID})
 
 
-def weighted_reference(given: Pairs, *, tau: int = 1) -> Counter[str]:
+def weighted_reference(given: Pairs, *, tau: int = 1, min_count: int = 3) -> Counter[str]:
     """Return the counts of articles when each member is weighted, to the nearest whole number."""
     held: dict[str, Counter[str]] = defaultdict(Counter)
     for member, article, _, _ in given:
@@ -183,7 +177,9 @@ def weighted_reference(given: Pairs, *, tau: int = 1) -> Counter[str]:
         cells = [min(count, tau) for count in articles.values()]
         added = weighted(cells, TYPICAL * tau**2 * GRID**2, least=least_kept(GRID))
         counts.update(dict(zip(articles, added, strict=True)))
-    return Counter({article: round(count / GRID) for article, count in counts.items() if count >= 3 * GRID})
+    return Counter(
+        {article: round(count / GRID) for article, count in counts.items() if count >= min_count * GRID}
+    )
 
 
 def look(tau: int = 1) -> BoundGauss:
@@ -191,12 +187,6 @@ def look(tau: int = 1) -> BoundGauss:
     counted = Counted.MEMBERS if tau == 1 else Counted.EVENTS
     bound = ContributionBound(TYPICAL, tau, 1, counted, GRID)
     return BoundGauss(Currency(Fraction(10), Fraction(1, 10**10)), Fraction(UNITS), bound, 3)
-
-
-def counting(salt: bytes, member: str, articles: Iterable[str], typical: int) -> Iterable[str]:
-    """Return which articles of a member count; most members have so few that all do, in whatever order."""
-    distinct = set(articles)
-    return distinct if len(distinct) <= typical else kept(salt, member, distinct, typical)
 
 
 def shown(result: PrivateResult) -> list[tuple[str, float | None]]:
@@ -291,7 +281,7 @@ def test_counts_of_a_small_domain_are_released_relative_to_their_total(client: P
 
 def test_another_k_of_a_shifted_release_is_free_and_the_same(client: PrivateClient) -> None:
     """The total is counted within the question's own conditions; a cut list has intervals given that it was cut."""
-    articles = [article for article, _ in reference(rows(), "shifted", typical=99).most_common(40)]
+    articles = [article for article, _ in copy_reference(rows()).most_common(40)]
     where = {"article_id": articles}
     whole = client.histogram("shifted", "score", where=where)
     first = client.top_k("shifted", "score", 2, where=where)
@@ -329,44 +319,35 @@ def test_another_k_of_a_paid_question_is_free(client: PrivateClient) -> None:
 
 
 def test_a_prepared_copy_counts_what_the_query_would(client: PrivateClient) -> None:
-    """The copy was bounded under its own salt; a filter only takes more rows away."""
+    """A condition only takes rows away: weights are over all elements of a member."""
     result = client.histogram("prepared", "article_id")
-    require_counts(result, reference(rows(), "prepared"))
-    filtered = client.top_k("prepared", "article_id", 20, where={"score": 1})
-    assert len(filtered.rows) == 20
+    true = copy_reference(rows())
+    require_counts(result, true)
+    assert true == weighted_reference(rows(), min_count=1)
+    chosen = [str(row.element[0]) for row in result.rows[:20]]
+    filtered = client.top_k("prepared", "article_id", 20, where={"article_id": chosen})
+    require_near(
+        {str(row.element[0]): row.noisy_count for row in filtered.rows}, {each: true[each] for each in chosen}
+    )
+
+
+def test_all_members_of_a_prepared_copy_count_in_full(client: PrivateClient) -> None:
+    """In a total there is one element, and of it nobody has more than one."""
+    (row,) = client.total("prepared").rows
+    assert is_near(row.noisy_count, len({member for member, *_ in rows()}))
 
 
 def test_a_copy_of_months_counts_each_month_of_the_range(client: PrivateClient) -> None:
-    """Members are bounded in each month, and the noise is that of as many months as the question sees."""
-    days = (datetime.date(2018, 11, 15), datetime.date(2019, 2, 1))
+    """A member has the largest of its weights, and the noise is that of as many months as the question sees."""
+    days = (datetime.date(2018, 11, 1), datetime.date(2019, 2, 1))
     result = client.top_k("monthly", "article_id", 50, time_range=days)
     assert result.parameters.bounded is not None
     assert result.parameters.bounded.contributions.periods == 3
-    whole = [each for each in rows() if f"{each[3]:%Y-%m}" in ("2018-11", "2018-12", "2019-01")]
-    # Bounding comes before the range, which begins in the middle of a month.
-    seen = reference_before_filter(whole, days[0])
+    seen = copy_reference([each for each in rows() if days[0] <= each[3] < days[1]], by_month=True)
     require_counts(result, seen, 50)
     assert len(result.rows) == 50
-    with pytest.raises(InvalidQuestion, match="both ends"):
+    with pytest.raises(InvalidQuestion, match="begins and ends with a month"):
         client.top_k("monthly", "article_id", 50)
-
-
-def reference_before_filter(given: Pairs, first: datetime.date) -> Counter[str]:
-    """Return counts of members from a day on, who were bounded month by month before."""
-    held: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for member, article, _, day in given:
-        held[member, f"{day:%Y-%m-01}"].add(article)
-    salt = cache(partial(table_salt, "monthly"))
-    chosen = {
-        (member, period): set(counting(salt(period), member, articles, TYPICAL))
-        for (member, period), articles in held.items()
-    }
-    pairs = {
-        (member, article)
-        for member, article, _, day in given
-        if day >= first and article in chosen[member, f"{day:%Y-%m-01}"]
-    }
-    return Counter(article for _, article in pairs)
 
 
 def test_a_total_needs_no_bound(client: PrivateClient) -> None:
@@ -434,7 +415,7 @@ def test_a_copy_of_other_periods_than_the_calendars_is_refused(
 
 def assert_refused(services: EmbeddedServices, path: Path, expected: str, *, table: str = "prepared") -> None:
     """Ask the table in this file, and see that it is refused and that nothing was reserved or charged for it."""
-    days = (datetime.date(2018, 11, 15), datetime.date(2019, 2, 1)) if table == "monthly" else None
+    days = (datetime.date(2018, 11, 1), datetime.date(2019, 2, 1)) if table == "monthly" else None
     with own_client(services, {table: path}) as client:
         with pytest.raises(DataUnreadable) as refusal:
             client.top_k(table, "article_id", 5, time_range=days)

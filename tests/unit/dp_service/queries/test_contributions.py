@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import replace
+import re
 from fractions import Fraction
 
 import pytest
 
 from dp_service.noise.gaussian_price import DISCRETENESS
 from dp_service.parameters.contributions import BoundedContributions, NamesLook
-from dp_service.queries.asked_numbers import Measure
+from dp_service.parameters.numbers import Plain
+from dp_service.queries.asked_numbers import AskedNumber, Measure, Part
 from dp_service.queries.contributions import MAXIMUM_ROWS, PreparedCopy
-from dp_service.queries.errors import PolicyError, QuestionError
-from dp_service.queries.filters import TimeRange
+from dp_service.queries.errors import PolicyError, QuestionError, RefusedByPolicyError
+from dp_service.queries.filters import In, TimeRange
 from dp_service.queries.policy import Policy, parse_policy, read_policy
 from dp_service.queries.policy_review import review
 from dp_service.queries.render import Feature, render, required_features
 from dp_service.queries.resolution import NAMES_TO_COME, Resolution, resolve, second_look
+from dp_service.queries.sql import parse_sql
 from dp_service.queries.structured import HistogramQuery
 from dp_service.releases.kinds import kind_of
-from dp_service.terms import GRID, BoundedBy, Bounding, CountNoise, MechanismName
+from dp_service.terms import GRID, AggregateFunction, BoundedBy, Bounding, CountNoise, MechanismName
 from tests.support.typical import typically
 
 HEADER = "epsilon_per: 0.15\ndelta: 1e-10\ncount_noise: gaussian\n"
@@ -33,22 +35,29 @@ def text_of(
     block: str,
     *,
     header: str = HEADER,
-    measures: str = MEASURES,
+    measures: str = "",
     table: str = "",
     columns: str = "",
     typical: int = 32,
 ) -> str:
-    """Return the text of a policy whose table bounds contributions so; `typical` is of queries that bound members."""
+    """Return the text of a policy whose table bounds contributions so; of a prepared copy, members alone count.
+
+    `typical` is of queries that bound members.
+    """
+    is_prepared = "bound: prepared" in block
+    measures = measures or ("{distinct_members: true}" if is_prepared else MEASURES)
+    # A copy of one period, or of periods of another column, has no days.
+    has_days = not re.search("period: (all|p)(,|$)", block)
+    time = "    time: {column: day, type: date}\n" if has_days else ""
+    columns += "      day: {type: date}\n" if has_days else ""
     text = f"""{header}tables:
   t:
     member: m
-    time: {{column: day, type: date}}
-    contributions: {{{block}}}
+{time}    contributions: {{{block}}}
     measures: {measures}
 {table}    columns:
       page: {{type: string, group_by: true, filter: [in]}}
       kind: {{type: string, group_by: true, domain: [a, b, c]}}
-      day: {{type: date}}
 {columns}"""
     return typically(typical, text) if "in_query" in block else text
 
@@ -262,45 +271,47 @@ def within(first: datetime.date, last: datetime.date) -> TimeRange:
 @pytest.mark.parametrize(
     ("calendar", "first", "last", "periods"),
     [
-        ("month", (2024, 1, 1), (2024, 1, 31), 1),
-        ("month", (2024, 1, 31), (2024, 2, 1), 2),
-        ("month", (2023, 12, 15), (2024, 12, 15), 13),
+        ("month", (2024, 2, 1), (2024, 2, 29), 1),
+        ("month", (2023, 12, 1), (2024, 12, 31), 13),
         ("week", (2024, 1, 1), (2024, 1, 7), 1),
-        ("week", (2024, 1, 7), (2024, 1, 8), 2),
+        ("week", (2024, 1, 1), (2024, 1, 14), 2),
         ("day", (2024, 2, 28), (2024, 3, 1), 3),
     ],
 )
 def test_the_calendar_and_the_range_say_how_many_periods_a_question_sees(
     calendar: str, first: tuple[int, int, int], last: tuple[int, int, int], periods: int
 ) -> None:
-    """Every period that the range touches counts, and the noise grows with them at the same price."""
+    """The variance of the noise grows with them at the same price."""
     policy = policy_of(f"{PREPARED}, period: day, periods: {calendar}")
     range_ = within(datetime.date(*first), datetime.date(*last))
-    asked = HistogramQuery("t", ("page",), Measure.DISTINCT_MEMBERS, time_range=range_)
-    found = resolve(asked, policy, now=0)
-    assert found.copy == PreparedCopy("t", "m", ("page", "kind"), 32, f"{calendar}(day)")
-    parameters = found.parameters
-    assert parameters.contributions is not None
-    assert (parameters.contributions.periods, parameters.delta_l0) == (periods, 32 * periods)
-    assert kind_of(parameters).mechanism.worst_case_cost().information == 20
-    events = resolve(replace(asked, measure=Measure.EVENTS), policy, now=0).parameters
-    ratio = kind_of(events).noise_scale / kind_of(parameters).noise_scale  # type: ignore[operator]
-    # Of members the variance grows with P, of events with P^2 tau^2.
-    assert float(ratio) ** 2 == pytest.approx(9 * periods, rel=1e-3)
-
-
-@pytest.mark.parametrize("ends", [(None, None), (None, 2), (2, None)])
-def test_a_question_without_both_ends_of_its_range_is_refused_where_the_calendar_decides(
-    ends: tuple[int | None, int | None],
-) -> None:
-    """Nothing else says how many periods it sees, least of all the data."""
-    start, end = (
-        None if year is None else datetime.datetime(2020 + year, 1, 1, tzinfo=datetime.UTC) for year in ends
+    found = resolve(
+        HistogramQuery("t", ("page",), Measure.DISTINCT_MEMBERS, time_range=range_), policy, now=0
     )
-    asked = HistogramQuery("t", ("page",), Measure.DISTINCT_MEMBERS, time_range=TimeRange(start, end))
-    with pytest.raises(
-        QuestionError, match="expected a range of time with both ends: the table is bounded month by"
-    ):
+    assert found.copy == PreparedCopy("t", "m", ("page", "kind"), 32, f"{calendar}(day)")
+    assert found.parameters.contributions is not None
+    assert found.parameters.contributions.periods == periods
+    look = kind_of(found.parameters).mechanism
+    assert look.worst_case_cost().information == 20
+    assert look.bound.squared_distance == periods * 32 * GRID**2
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        (None, None),
+        (None, (2022, 1, 1)),
+        ((2022, 1, 1), None),
+        ((2022, 1, 2), (2022, 2, 1)),
+        ((2022, 1, 1), (2022, 1, 31)),
+    ],
+)
+def test_a_range_of_parts_of_periods_is_refused(
+    start: tuple[int, int, int] | None, end: tuple[int, int, int] | None
+) -> None:
+    """A copy does not say in which part of a month a member was there, and nothing else says how many are seen."""
+    ends = (None if each is None else datetime.datetime(*each, tzinfo=datetime.UTC) for each in (start, end))
+    asked = HistogramQuery("t", ("page",), Measure.DISTINCT_MEMBERS, time_range=TimeRange(*ends))
+    with pytest.raises(QuestionError, match="one range of time that begins and ends with a month"):
         resolve(asked, policy_of(f"{PREPARED}, period: day, periods: month"), now=0)
 
 
@@ -309,17 +320,30 @@ def test_a_calendar_of_timestamps_is_one_of_their_zone() -> None:
     text = text_of(f"{PREPARED}, period: seen, periods: month").replace(
         "{column: day, type: date}", "{column: seen, type: timestamp, zone: Europe/Berlin}"
     )
-    range_ = within(datetime.date(2024, 1, 1), datetime.date(2024, 1, 31))
+    text = text.replace("      day: {type: date}\n", "")
+    range_ = TimeRange(
+        datetime.datetime(2024, 2, 29, 23, tzinfo=datetime.UTC),
+        datetime.datetime(2024, 3, 31, 22, tzinfo=datetime.UTC),
+    )
     asked = HistogramQuery("t", ("page",), Measure.DISTINCT_MEMBERS, time_range=range_)
     found = resolve(asked, parse_policy(text), now=0)
     assert found.copy == PreparedCopy("t", "m", ("page", "kind"), 32, "month(seen, Europe/Berlin)")
 
 
 def test_stated_periods_count_in_every_question() -> None:
-    """Twelve periods of 32 elements are 384 that a member may change."""
+    """In twelve periods a member moves counts, in square, by as much as 384 elements do."""
     found = resolved(policy_of(f"{PREPARED}, period: p, periods: 12"))
-    assert found.parameters.delta_l0 == 384
+    assert kind_of(found.parameters).mechanism.bound.squared_distance == 384 * GRID**2
     assert found.copy == PreparedCopy("t", "m", ("page", "kind"), 32, "p")
+
+
+def test_members_of_a_small_domain_count_in_full() -> None:
+    """A member is in no more elements than there are, in however many periods."""
+    policy = policy_of(f"{PREPARED}, period: p, periods: 12")
+    for by, within_domain in ((("kind",), 3), ((), 1)):
+        found = resolve(HistogramQuery("t", by, Measure.DISTINCT_MEMBERS), policy, now=0)
+        assert kind_of(found.parameters).mechanism.bound.squared_distance == within_domain
+        assert "COUNT(DISTINCT" in render(found, "duckdb")
 
 
 def test_every_engine_is_asked_to_bound() -> None:
@@ -334,16 +358,84 @@ def test_every_engine_is_asked_to_bound() -> None:
         assert required_features(found, dialect) == ((Feature.PINOT_MULTISTAGE,) if is_pinot else ())
 
 
-def test_a_prepared_copy_is_asked_like_any_table_on_every_engine() -> None:
-    """All elements from the smallest count on; files that can say how they were made have to."""
-    found = resolved(policy_of(f"{PREPARED}, period: all, min_count: 5"))
+def test_the_weights_of_one_period_are_added_up_by_every_engine() -> None:
+    """By the elements of the copy no query is nested, so any Pinot takes it; others ask how the file was made."""
+    found = resolved(policy_of(f"{PREPARED}, period: all, min_count: 5"), "page", "kind")
+    for dialect in ("duckdb", "spark", "pinot"):
+        query, is_pinot = render(found, dialect), dialect == "pinot"
+        quote = "`" if dialect == "spark" else '"'
+        assert query.count("SELECT") == 1
+        assert f"SUM({quote}weight{quote})" in query
+        assert f" AND {quote}weight{quote} >= 12 GROUP BY" in query
+        assert " >= 500 ORDER BY" in query
+        assert required_features(found, dialect) == (() if is_pinot else (Feature.BOUNDED_COPY,))
+
+
+@pytest.mark.parametrize(
+    ("period", "by"),
+    [("period: all", ("page",)), ("period: p, periods: 12", ("page", "kind"))],
+    ids=["fewer columns than the copy's", "several periods"],
+)
+def test_a_member_of_several_rows_in_an_element_has_the_largest_weight(
+    period: str, by: tuple[str, ...]
+) -> None:
+    """The sum of its weights could be several times as large as what the noise is for."""
+    found = resolved(policy_of(f"{PREPARED}, {period}"), *by)
     for dialect in ("duckdb", "spark", "pinot"):
         query = render(found, dialect)
-        assert "ROW_NUMBER" not in query
-        assert " HAVING COUNT(DISTINCT " in query
-        assert ("LIMIT 100000000" in query) is (dialect == "pinot")
-    assert (Feature.BOUNDED_COPY,) == required_features(found, "duckdb") == required_features(found, "spark")
-    assert () == required_features(found, "pinot")
+        quote = "`" if dialect == "spark" else '"'
+        assert f"MAX({quote}weight{quote})" in query
+        assert f"SUM({quote}weight{quote})" not in query
+    assert required_features(found, "pinot") == (Feature.PINOT_MULTISTAGE,)
+
+
+REFUSED = {
+    "measures": text_of(f"{PREPARED}, period: all", measures=MEASURES),
+    "sums": text_of(f"{PREPARED}, period: all, sums: {{max_members: 9, max_rows: 9}}"),
+}
+
+
+@pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED.keys())
+def test_a_copy_has_nothing_but_members_to_count(text: str) -> None:
+    """Rows, values and their quantiles are not in it."""
+    with pytest.raises(
+        PolicyError, match=r"contributions\.bound: a prepared copy has members, elements and w"
+    ):
+        parse_policy(text)
+
+
+def test_a_column_that_is_not_in_the_copy_is_refused() -> None:
+    """A question about it would fail where the copy is asked."""
+    text = text_of(f"{PREPARED}, period: all", columns="      score: {type: int64, filter: [in]}\n")
+    with pytest.raises(PolicyError, match="the copy has no column score"):
+        parse_policy(text)
+
+
+def test_no_column_of_a_copy_has_the_name_of_the_weights() -> None:
+    """A question would add up its values."""
+    text = text_of(f"{PREPARED}, period: all").replace("page", "Weight")
+    with pytest.raises(PolicyError, match="weight: a copy calls the weights of members so"):
+        parse_policy(text)
+
+
+def test_a_second_count_of_a_copy_is_refused() -> None:
+    """Its weights are of members, and a member counts once."""
+    asked = HistogramQuery(
+        "t",
+        ("page", "kind"),
+        Measure.DISTINCT_MEMBERS,
+        aggregates=(AskedNumber(Plain(Part(AggregateFunction.MEMBERS, condition=(In("page", ("a",)),)))),),
+    )
+    with pytest.raises(RefusedByPolicyError, match="ask for each count apart"):
+        resolve(asked, policy_of(f"{PREPARED}, period: all"), now=0)
+
+
+def test_a_copy_answers_no_part_of_a_text() -> None:
+    """Several elements of a member may have the same one."""
+    policy = policy_of(f"{PREPARED}, period: all")
+    asked = parse_sql("SELECT LEFT(page, 1), COUNT(DISTINCT m) FROM t GROUP BY 1", policy)
+    with pytest.raises(RefusedByPolicyError, match="bins and parts of texts are not offered"):
+        resolve(asked, policy, now=0)
 
 
 def test_promises_are_warned_of() -> None:

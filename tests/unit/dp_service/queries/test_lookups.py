@@ -244,17 +244,17 @@ def test_a_query_names_the_key_and_never_the_looked_up_column() -> None:
 
 def test_a_copy_that_is_bounded_by_the_key_answers_for_what_is_looked_up() -> None:
     """Members have no more topics than articles of such a copy; no copy is bounded by topics, for it has none."""
-    columns = {"article": {"type": "string", "group_by": True}, "country": {"type": "string"}}
+    columns = {"article": {"type": "string", "group_by": True}}
     block = {"bound": "prepared", "delta": 2, "units": 10, "elements": ["article"], "period": "all"}
 
     def prepared(key: str, elements: list[str]) -> Policy:
         file = content(key, [("a1", "health"), ("a2", "scam's"), ("a3", "x")])
         topic = {"columns": columns | {"topic": said(key, file)}}
-        return policy(file, {"contributions": block | {"elements": elements}, **topic})
+        measures = {"measures": {"distinct_members": True}}
+        return policy(file, {"contributions": block | {"elements": elements}, **measures, **topic})
 
     found = resolve(BY_TOPIC, prepared("article", ["article"]), now=0)
-    assert found.parameters.delta_l0 == 2
-    assert 'COUNT(DISTINCT "m")' in render(found, "duckdb")
+    assert 'MAX("weight")' in render(found, "duckdb")
     with pytest.raises(PolicyError, match="expected no group_by for topic"):
         prepared("country", ["article"])
     with pytest.raises(PolicyError, match="topic: expected a column that questions may group by"):

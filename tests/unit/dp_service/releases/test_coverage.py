@@ -61,7 +61,7 @@ COLUMNS = (
         (PARAMETERS, False),
         (WEIGHTED, True),
         (replace(PARAMETERS, contributions=replace(EXACT, bounding=Bounding.FIRST)), True),
-        (replace(PARAMETERS, contributions=replace(EXACT, bounded_by=BoundedBy.PREPARED)), True),
+        (replace(PARAMETERS, contributions=replace(EXACT, bounded_by=BoundedBy.PREPARED)), False),
         (replace(PARAMETERS, contributions=replace(EXACT, bounded_by=BoundedBy.ASSUMED)), False),
         (replace(PARAMETERS, contributions=replace(EXACT, values_of="city")), True),
         (replace(PARAMETERS, clips=True), True),
@@ -71,7 +71,7 @@ COLUMNS = (
 def test_counts_have_an_interval_only_where_nothing_can_be_cut(
     changed: ReleaseParameters, can_cut: bool
 ) -> None:
-    """Weights, a hash order, a prepared copy, rows and values of a member can cut; a promise cuts nothing."""
+    """Weights, a hash order, rows and values of a member can cut; a promise cuts nothing."""
     assert of_counts(changed) == (AtLeast(None) if can_cut else TwoSided())
 
 

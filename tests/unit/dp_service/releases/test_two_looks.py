@@ -243,6 +243,17 @@ def test_the_second_plan_carries_all_that_the_second_look_needs() -> None:
     assert second_question(second).query == second_question(plan).query
 
 
+def test_the_second_look_at_a_prepared_copy_counts_its_weights_too() -> None:
+    """Weights of the query would need an engine that the first look did not need."""
+    block = (
+        "bound: prepared, delta: 3, units: 5, longest_list: 4, elements: [article, day, score], period: all"
+    )
+    policy = re.sub("typical: [0-9]+, |, typical: [0-9]+", "", TEXT % block)
+    plan = verify_plan(sign_plan(plan_of(policy=policy), KEY), KEY, now=1001)
+    second = second_plan(plan, Named((("a",),), "1" * 64), now=1500)
+    assert 'MAX("weight")' in render(second_question(second), "duckdb")
+
+
 @pytest.mark.slow
 @settings(max_examples=examples(80), deadline=None)
 @given(policy=policies(), query=questions())

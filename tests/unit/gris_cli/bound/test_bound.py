@@ -13,7 +13,7 @@ import random
 import re
 import subprocess
 import sys
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,8 @@ from zoneinfo import ZoneInfo
 import duckdb
 import pytest
 
-from dp_service.bounding.order import kept, salt_id, table_salt
+from dp_service.bounding.weights import weight
+from dp_service.terms import GRID
 from gris_cli.__main__ import main
 from gris_cli.data.bound.bounded_copies import Bounded, BoundedCopyRequest
 from gris_cli.data.bound.on_duckdb import bounded_copy
@@ -84,26 +85,21 @@ def write(path: Path, rows: Sequence[Row]) -> Path:
     return write_csv(path, rows)
 
 
-def read(path: Path) -> list[Row]:
+def read(path: Path) -> list[tuple[Any, ...]]:
     """Return the rows of a copy, in an order of their own."""
     return sorted(answer(f"SELECT * FROM read_parquet('{path}')"))
 
 
-def reference(rows: Sequence[Row], table: str, columns: Columns, typical: int) -> list[Row]:
-    """Return the rows that are kept, by the pure definition."""
-    places = [HEADER.index(name) for name in columns.elements]
-    held: dict[tuple[str, str], set[tuple[str, ...]]] = defaultdict(set)
-
-    def key(row: Row) -> tuple[str, str]:
-        return row[0], row[HEADER.index(columns.period)] if columns.period else "all"
-
-    for row in rows:
-        held[key(row)].add(tuple(row[place] for place in places))
-    counted = {
-        (member, period): set(kept(table_salt(table, period), member, elements, typical))
+def reference(rows: Sequence[tuple[Any, ...]], typical: int) -> list[tuple[Any, ...]]:
+    """Return the rows of a copy, by the pure definition, of rows of a member, a period and values of an element."""
+    held: dict[tuple[Any, Any], set[tuple[Any, ...]]] = defaultdict(set)
+    for member, period, *element in rows:
+        held[member, period].add(tuple(element))
+    return sorted(
+        (member, period, *element, weight(typical * GRID**2, len(elements)))
         for (member, period), elements in held.items()
-    }
-    return sorted(row for row in rows if tuple(row[place] for place in places) in counted[key(row)])
+        for element in elements
+    )
 
 
 @pytest.mark.slow
@@ -121,15 +117,29 @@ def reference(rows: Sequence[Row], table: str, columns: Columns, typical: int) -
 def test_a_copy_has_the_rows_of_the_reference(
     tmp_path: Path, suffix: str, typical: int, columns: Columns
 ) -> None:
-    """All columns of the rows of every member's first elements, in each period, whatever the file's format."""
+    """One for each member and element, with the member's weight in each period, whatever the file's format."""
     rows = random_rows(2000, seed=typical)
     source, out = write(tmp_path / f"rows{suffix}", rows), tmp_path / "copy.parquet"
     made = bounded_copy(source, out, BoundedCopyRequest("visits", columns, typical), work=run_statement)
-    wanted = reference(rows, "visits", columns, typical)
-    assert read(out) == wanted
-    assert (made.rows, made.rows_kept) == (len(rows), len(wanted))
-    assert (made.rows_kept == made.rows) is (typical == 1000)
+    places = [HEADER.index(name) for name in columns.elements]
+    month = HEADER.index("month")
+    given = [
+        (row[0], row[month] if columns.period else "", *(row[place] for place in places)) for row in rows
+    ]
+    wanted = reference(given, typical)
+    period = "month" if columns.period else "''"
+    assert (
+        sorted(answer(f"SELECT who, {period}, {', '.join(_quoted(columns.elements))}, weight FROM '{out}'"))
+        == wanted
+    )
+    assert (made.rows, made.pairs) == (len(rows), len(wanted))
     assert made.members == len({row[0] for row in rows})
+    assert made.members_bounded == len({row[0] for row in wanted if row[-1] < GRID})
+    assert (made.members_bounded == 0) is (typical == 1000)
+
+
+def _quoted(names: Sequence[str]) -> list[str]:
+    return [f'"{name}"' for name in names]
 
 
 _INSTANTS = """
@@ -139,16 +149,17 @@ _INSTANTS = """
 
 @pytest.mark.slow
 def test_no_zone_of_an_engine_decides_where_a_period_begins(tmp_path: Path) -> None:
-    """Questions have Python's days: by others, a member of a bounded copy could have twice as many elements in one."""
+    """Questions have Python's days: by others, a member of a copy could add twice as much in one."""
     source, out = (tmp_path / name for name in ("rows.parquet", "out.parquet"))
     starts = "unnest([TIMESTAMP '1960-03-01', TIMESTAMP '2023-10-20', TIMESTAMP '2024-03-01'])"
     write_answer(source, _INSTANTS.format(instant=f"{starts} + INTERVAL (i * 30) MINUTE"))
     with unknown_zone(tmp_path) as zone:
         columns = Columns("who", ("what",), "at", "day", zone)
         bounded_copy(source, out, BoundedCopyRequest("t", columns, 1), work=run_statement)
-        rows = answer(f"SELECT rows.who, rows.at, rows.what FROM read_parquet('{out}') AS rows")
-        left = {(who, _first_day(at, zone, "day"), what) for who, at, what in rows}
-    assert set(Counter((who, day) for who, day, _ in left).values()) == {1}
+        rows = answer(f"SELECT who, \"at\", what FROM read_parquet('{source}')")
+        wanted = reference([(who, _first_day(at, zone, "day"), what) for who, at, what in rows], 1)
+        left = answer(f"SELECT who, \"at\", what, weight FROM read_parquet('{out}')")
+        assert sorted((who, _first_day(at, zone, "day"), *rest) for who, at, *rest in left) == wanted
 
 
 @pytest.mark.slow
@@ -169,26 +180,17 @@ def test_no_zone_of_an_engine_decides_where_a_period_begins(tmp_path: Path) -> N
 def test_periods_of_a_calendar_begin_where_its_zone_says(
     tmp_path: Path, instant: str, zone: str, calendar: str
 ) -> None:
-    """Every period of the column's days has a salt of its own, called by its first day, and the copy says so."""
+    """Every period of the column's days has weights of its own, and the copy says so."""
     source, out = tmp_path / "rows.parquet", tmp_path / "copy.parquet"
     write_answer(source, _INSTANTS.format(instant=instant))
     columns = Columns("who", ("what",), "at", calendar, zone)
     bounded_copy(source, out, BoundedCopyRequest("t", columns, 1), work=run_statement)
-    held: dict[tuple[int, str], set[str]] = defaultdict(set)
-    rows = [
-        (who, what, _first_day(at, zone, calendar))
-        for who, what, at in answer(f"SELECT * FROM read_parquet('{source}')")
-    ]
-    for who, what, period in rows:
-        held[who, period].add(what)
-    wanted = {key: set(kept(table_salt("t", key[1]), str(key[0]), each, 1)) for key, each in held.items()}
-    left = [
-        (who, what, _first_day(at, zone, calendar))
-        for who, what, at in answer(f"SELECT * FROM read_parquet('{out}')")
-    ]
-    assert sorted(left) == sorted(row for row in rows if row[1] in wanted[row[0], row[2]])
+    rows = answer(f"SELECT who, \"at\", what FROM read_parquet('{source}')")
+    wanted = reference([(who, _first_day(at, zone, calendar), what) for who, at, what in rows], 1)
+    left = answer(f"SELECT who, \"at\", what, weight FROM read_parquet('{out}')")
+    assert sorted((who, _first_day(at, zone, calendar), *rest) for who, at, *rest in left) == wanted
     assert read_bounded_copy(out).period == f"{calendar}(at{f', {zone}' if zone else ''})"
-    assert read_bounded_copy(out).columns == ("who", "what", "at")
+    assert read_bounded_copy(out).columns == ("who", "what", "at", "weight")
 
 
 def _first_day(at: Any, zone: str, calendar: str) -> str:
@@ -231,43 +233,52 @@ def test_a_calendar_of_what_is_no_day_is_refused(tmp_path: Path, columns: Column
 def test_columns_may_have_any_names(tmp_path: Path) -> None:
     """Those that the tool gives to tables and columns of its own too, and names that SQL would read otherwise."""
     source, out = tmp_path / "rows.parquet", tmp_path / "copy.parquet"
-    columns = Columns("member", ("element_0", "place", 'the "salt"'), "period")
+    columns = Columns("member", ("held", "value_0", 'the "salt"'), "period")
     write_answer(
         source,
-        "SELECT 'ada' AS member, 'x' || i AS element_0, i AS place, 'y' AS \"the \"\"salt\"\"\", 'may' AS period, "
-        "i AS left_out, i AS kept, i AS source_rows FROM range(9) t(i)",
+        "SELECT 'ada' AS member, 'x' || i AS held, i AS value_0, 'y' AS \"the \"\"salt\"\"\", 'may' AS period, "
+        "i AS pairs, i AS weight, i AS source_rows FROM range(9) t(i)",
     )
     made = bounded_copy(source, out, BoundedCopyRequest("t", columns, 4), work=run_statement)
-    assert made.rows_kept == len(read(out)) == 4
+    assert made.pairs == 9
+    assert {(row[0], row[-1]) for row in read(out)} == {("ada", 66)}
 
 
 def test_members_and_elements_may_be_numbers_and_days(tmp_path: Path) -> None:
-    """They are ordered as their texts, and keep their types."""
+    """They keep their types."""
     source, out = tmp_path / "rows.parquet", tmp_path / "copy.parquet"
     write_answer(
         source,
         "SELECT i % 3 AS who, DATE '2024-02-27' + (i % 20)::INTEGER AS day, i AS n FROM range(200) t(i)",
     )
     bounded_copy(source, out, BoundedCopyRequest("t", Columns("who", ("day",)), 4), work=run_statement)
-    rows = answer(f"SELECT who, day FROM '{out}'")
-    for who in range(3):
-        days = {str(day) for _, day in answer(f"SELECT who, day FROM '{source}' WHERE who = {who}")}
-        assert {str(day) for each, day in rows if each == who} == set(
-            kept(table_salt("t", "all"), str(who), days, 4)
-        )
+    days = [datetime.date(2024, 2, 27) + datetime.timedelta(number) for number in range(20)]
+    assert sorted(answer(f"SELECT who, day, weight FROM '{out}'")) == [
+        (who, day, 44) for who in range(3) for day in days
+    ]
 
 
-def test_tables_and_periods_keep_other_elements(tmp_path: Path) -> None:
-    """The salt is a hash of both: nobody's elements are left out everywhere."""
-    rows = [("ada", f"page {number}", "FR", "2024-01", "") for number in range(50)]
-    source = write(tmp_path / "rows.parquet", rows)
-    found = []
-    for table in ("first", "second"):
-        out = tmp_path / f"{table}.parquet"
-        bounded_copy(source, out, BoundedCopyRequest(table, Columns("who", ("what",)), 5), work=run_statement)
-        found.append({row[1] for row in read(out)})
-    assert len(found[0]) == len(found[1]) == 5
-    assert found[0] != found[1]
+def test_rows_of_a_later_period_change_no_earlier_row(tmp_path: Path) -> None:
+    """A copy is appended to by the rows of new periods alone."""
+    rows = random_rows(500, seed=4)
+    columns, found = Columns("who", ("what",), "month"), []
+    for months in (("2024-01", "2024-02"), ("2024-01", "2024-02", "2024-03")):
+        source = write(tmp_path / "rows.parquet", [row for row in rows if row[3] in months])
+        out = tmp_path / "copy.parquet"
+        bounded_copy(source, out, BoundedCopyRequest("t", columns, 2), work=run_statement)
+        found.append({row for row in read(out) if row[2] != "2024-03"})
+    assert found[0] == found[1] != set()
+
+
+def test_rows_of_a_member_change_no_row_of_another(tmp_path: Path) -> None:
+    """So what a member changes in a copy are its own rows."""
+    rows = random_rows(500, seed=5)
+    one, columns, found = rows[0][0], Columns("who", ("what",), "month"), []
+    for given in (rows, [row for row in rows if row[0] != one]):
+        source, out = write(tmp_path / "rows.parquet", given), tmp_path / "copy.parquet"
+        bounded_copy(source, out, BoundedCopyRequest("t", columns, 2), work=run_statement)
+        found.append(read(out))
+    assert [row for row in found[0] if row[0] != one] == found[1] != found[0]
 
 
 def test_the_copy_says_how_it_was_bounded(tmp_path: Path) -> None:
@@ -284,11 +295,10 @@ def test_the_copy_says_how_it_was_bounded(tmp_path: Path) -> None:
         "elements": ["what", "where"],
         "typical": 7,
         "period": "month",
-        "rule": "sha256/v1",
-        "salt": salt_id("visits"),
+        "rule": "weights/v1",
         "nulls": "dropped",
         "rows_without_values": made.rows_without_values,
-        "rows": made.rows_kept,
+        "rows": made.pairs,
     }
     assert made.rows_without_values == 2
 
@@ -304,14 +314,14 @@ def test_what_a_copy_says_is_read_again(tmp_path: Path, columns: Columns, typica
     asked = BoundedCopyRequest("visits", columns, typical)
     made = bounded_copy(source, out, asked, work=run_statement)
     read_again = read_bounded_copy(out)
-    assert read_again == asked.statement(len(read(out)), 0)
-    assert read_again.rows == made.rows_kept
-    assert read_again.columns == columns.needed
+    assert read_again == asked.statement(made)
+    assert read_again.rows == len(read(out))
+    assert read_again.columns == (*columns.needed, "weight")
 
 
 @pytest.mark.slow
 def test_two_million_pairs_are_bounded_in_little_memory(tmp_path: Path) -> None:
-    """What does not fit goes to the disk and is removed; members taken at random have the elements of the reference."""
+    """What does not fit goes to the disk and is removed."""
     source, out = tmp_path / "rows.parquet", tmp_path / "copy.parquet"
     write_answer(
         source,
@@ -319,14 +329,10 @@ def test_two_million_pairs_are_bounded_in_little_memory(tmp_path: Path) -> None:
     )
     asked = BoundedCopyRequest("t", Columns("who", ("what",)), 20, memory="300MB")
     made = bounded_copy(source, out, asked, work=run_statement)
-    assert (made.rows, made.members, made.rows_kept) == (2_000_000, 9973, 9973 * 20)
+    assert made == Bounded(2_000_000, 0, 2_000_000, 9973, 9973)
     assert [each.name for each in tmp_path.iterdir() if each.name.startswith(".")] == []
-    for member in ("member 0", "member 17", "member 9972"):
-        texts = [
-            [what for (what,) in answer(f"SELECT what FROM '{path}' WHERE who = '{member}'")]
-            for path in (source, out)
-        ]
-        assert set(texts[1]) == set(kept(table_salt("t", "all"), member, texts[0], 20))
+    # Members have 200 or 201 elements.
+    assert answer(f"SELECT DISTINCT weight FROM '{out}'") == [(31,)]
 
 
 GOOD = b"who,what\nada,x\n"
@@ -392,12 +398,43 @@ def test_rows_of_parquet_files_are_refused_by_number(tmp_path: Path) -> None:
 def test_a_type_that_one_row_can_break_is_refused_by_the_schema(
     tmp_path: Path, stored: str, latest: int
 ) -> None:
-    """Every column is copied, so a copy is refused, whatever the rows hold; a plan does not read that column."""
+    """Where it is needed, whatever the rows hold; a column that the copy does not have is not read."""
     source, out = tmp_path / "rows.parquet", tmp_path / "copy.parquet"
     write_times(source, latest, stored)
     with pytest.raises(InputError, match=r"^column at: .* one row can break, .*TIMESTAMP\(MICROS\)$"):
+        bounded_copy(
+            source,
+            out,
+            BoundedCopyRequest("t", Columns("who", ("what",), "at", "day", "UTC"), 2),
+            work=run_statement,
+        )
+    assert not out.exists()
+    bounded_copy(source, out, BoundedCopyRequest("t", WHAT, 2), work=run_statement)
+    assert read_bounded_copy(out).columns == ("who", "what", "weight")
+
+
+@pytest.mark.parametrize("text", ["repeat('é', 257)", "'a' || chr(0) || 'b'"], ids=["long", "code 0"])
+def test_an_element_that_pinot_would_cut_is_refused(tmp_path: Path, text: str) -> None:
+    """Several elements of a member would become one, to which all their weights add up."""
+    source, out = tmp_path / "rows.parquet", tmp_path / "copy.parquet"
+    write_answer(source, f"SELECT 'ada' AS who, {text} AS what UNION ALL SELECT 'ada', repeat('é', 256)")
+    with pytest.raises(InputError, match=r"^1 pairs have an element of more than 512 bytes"):
         bounded_copy(source, out, BoundedCopyRequest("t", WHAT, 2), work=run_statement)
     assert not out.exists()
+
+
+@pytest.mark.parametrize("name", ["weight", "Weight"])
+def test_a_column_that_is_called_as_the_weights_are_is_refused(tmp_path: Path, name: str) -> None:
+    """A copy would have two of them; engines ignore case."""
+    source = tmp_path / "rows.parquet"
+    write_answer(source, f"SELECT 'ada' AS who, 1 AS {name}")
+    with pytest.raises(InputError, match="a copy has a column weight of its own"):
+        bounded_copy(
+            source,
+            tmp_path / "copy.parquet",
+            BoundedCopyRequest("t", Columns("who", (name,)), 2),
+            work=run_statement,
+        )
 
 
 def test_rows_without_values_are_dropped_if_asked(tmp_path: Path) -> None:
@@ -405,19 +442,19 @@ def test_rows_without_values_are_dropped_if_asked(tmp_path: Path) -> None:
     source, out = tmp_path / "rows.csv", tmp_path / "copy.parquet"
     source.write_bytes(GOOD + b",y\nben,\nben,z\n")
     made = bounded_copy(source, out, BoundedCopyRequest("t", WHAT, 2, drops_nulls=True), work=run_statement)
-    assert made == Bounded(4, 2, 2, 2, 2, 2, 0)
-    assert read(out) == [("ada", "x"), ("ben", "z")]
+    assert made == Bounded(4, 2, 2, 2, 0)
+    assert read(out) == [("ada", "x", 100), ("ben", "z", 100)]
 
 
 def test_a_file_without_rows_gives_a_copy_without_rows(tmp_path: Path) -> None:
     """With its columns."""
     source, out = write_csv(tmp_path / "rows.csv", []), tmp_path / "copy.parquet"
     made = bounded_copy(source, out, BoundedCopyRequest("t", WHAT, 2), work=run_statement)
-    assert made == Bounded(0, 0, 0, 0, 0, 0, 0)
+    assert made == Bounded(0, 0, 0, 0, 0)
     assert read(out) == []
 
 
-@pytest.mark.parametrize("at", ["reading pairs", "choosing elements", "writing"])
+@pytest.mark.parametrize("at", ["weighting members", "writing"])
 def test_an_input_that_changes_meanwhile_is_refused(tmp_path: Path, at: str) -> None:
     """The copy would be of neither version."""
     source, out = write(tmp_path / "rows.parquet", random_rows(50, 1)), tmp_path / "copy.parquet"
@@ -434,7 +471,7 @@ def test_an_input_that_changes_meanwhile_is_refused(tmp_path: Path, at: str) -> 
     assert not out.exists()
 
 
-@pytest.mark.parametrize("at", ["reading pairs", "choosing elements", "writing"])
+@pytest.mark.parametrize("at", ["weighting members", "writing"])
 def test_what_is_interrupted_leaves_nothing(tmp_path: Path, at: str) -> None:
     """No half copy, and no files beside it."""
     source, out = write(tmp_path / "rows.parquet", random_rows(50, 1)), tmp_path / "copy.parquet"
@@ -464,7 +501,7 @@ def arguments(source: Path, out: Path, *more: str) -> list[str]:
     return [*given, "--typical", "2", "--out", str(out), *more]
 
 
-def test_the_command_prints_what_it_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_what_it_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """For people and as one JSON object; a pipe sees no progress."""
     source, out = write(tmp_path / "rows.csv", random_rows(500, 3)), tmp_path / "copy.parquet"
     assert main(arguments(source, out)) == 0
@@ -474,8 +511,8 @@ def test_the_command_prints_what_it_kept(tmp_path: Path, capsys: pytest.CaptureF
     assert main(arguments(source, out, "--json")) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["rows"] == 500
-    assert found["rows_kept"] == len(read(out))
-    assert 0 < found["pairs_kept"] < found["pairs"]
+    assert found["pairs"] == len(read(out))
+    assert 0 < found["members_bounded"] < found["members"]
 
 
 @pytest.mark.slow
@@ -495,8 +532,8 @@ def test_a_terminal_sees_progress_on_standard_error(tmp_path: Path) -> None:
         assert process.stdout is not None
         printed = process.stdout.read()
     os.close(terminal)
-    assert json.loads(printed)["rows_kept"] == 10_000
-    for what in (b"reading pairs", b"choosing elements", b"writing", b"100%"):
+    assert json.loads(printed)["pairs"] == 600_000
+    for what in (b"weighting members", b"writing", b"100%"):
         assert what in shown
 
 

@@ -132,13 +132,9 @@ def test_columns_of_a_function_alone_cost_nothing(tmp_path: Path) -> None:
     assert resolve(asked, policy, now=0).columns == (("gris_case", ColumnType.INT64),)
 
 
-@pytest.mark.parametrize("more", [{"bound": "assumed"}, {"bound": "prepared", "period": "all"}])
-def test_what_bounds_columns_alone_bounds_no_function_of_others(
-    tmp_path: Path, more: dict[str, object]
-) -> None:
+def test_what_bounds_columns_alone_bounds_no_function_of_others(tmp_path: Path) -> None:
     """Several values of a column may be in one bin, and have one part."""
-    elements = {"elements": ["article", "day", "age"]} if more["bound"] == "prepared" else {}
-    policy = policy_of(tmp_path, {"delta": 1, "units": 10, **more, **elements})
+    policy = policy_of(tmp_path, {"bound": "assumed", "delta": 1, "units": 10})
     for function in ("WIDTH_BUCKET(age, 0, 9, 3)", "LEFT(article, 1)"):
         with pytest.raises(RefusedByPolicyError, match="bins and parts of texts are not offered"):
             by(function, policy)
