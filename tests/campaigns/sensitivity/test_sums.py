@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib import import_module
@@ -15,12 +16,13 @@ from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.canonical_columns import QueryValue
 from dp_service.queries.canonical_query import CanonicalQuery
 from dp_service.queries.policy import parse_policy
-from dp_service.queries.render import sums
+from dp_service.queries.render import render, sums
 from dp_service.queries.render.dialects import DIALECTS, Dialect, identifier
 from dp_service.queries.resolution import Resolution, second_look
 from tests.support.examples import examples
-from tests.support.queries.sums import NUMBERS, ROWS, WHOLES, Row, asked, policy
+from tests.support.queries.sums import NUMBERS, ROWS, WHOLES, Row, asked, many_elements, policy
 
+from . import sums as measuring
 from .sums import CHARGED, NOT_COUNTED, Asked, faults
 
 LOOKS = """
@@ -184,6 +186,51 @@ def test_a_total_of_members_without_a_value_is_found(
     )
     found = faults(asked_of, asked("whole"), policy(whole=SIGNED), HEAVY)
     assert "a member changes a sum by more than its width" in found
+
+
+@pytest.mark.parametrize(("measure", "typical"), [(Measure.EVENTS, 1), (Measure.DISTINCT_MEMBERS, 4)])
+def test_members_of_up_to_ten_thousand_elements_change_sums_within_the_price(
+    asked_of: Asked, measure: Measure, typical: int
+) -> None:
+    """Of large, small and missing amounts."""
+    under, rows = many_elements(typical)
+    assert faults(asked_of, asked("whole", "number", measure=measure), under, rows) == []
+
+
+def rooted(by: str) -> Callable[[str], str]:
+    """Return what rounds the weights of sums and averages otherwise."""
+    return lambda sql: re.sub(r'FLOOR(\(SQRT\(FLOOR\([^/]*/ "gris_square_)', rf"{by}\1", sql)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        rooted("CEIL"),
+        rooted("ROUND"),
+        lambda sql: sql.replace('"gris_square_1" > ', '-"gris_square_1" > '),
+        lambda sql: sql.replace('"gris_square_2" > ', '-"gris_square_2" > '),
+        lambda sql: sql.replace('"gris_weight_1"', '"gris_weight"'),
+        lambda sql: sql.replace('"gris_weight_2"', '"gris_weight"'),
+        lambda sql: sql.replace('PARTITION BY "gris_member"', 'PARTITION BY "gris_member", "text"'),
+    ],
+    ids=[
+        *("rounded up", "rounded", "sums without weights", "averages without weights"),
+        *("sums by the counts", "averages by the counts", "of each element"),
+    ],
+)
+def test_wrong_weights_of_sums_are_found(
+    asked_of: Asked, monkeypatch: pytest.MonkeyPatch, broken: Callable[[str], str]
+) -> None:
+    """Each form of the query changes more than is charged for a member of some number of elements."""
+
+    def rendered(resolution: Resolution, dialect: str) -> str:
+        sql = render(resolution, dialect)
+        assert broken(sql) != sql
+        return broken(sql)
+
+    monkeypatch.setattr(measuring, "render", rendered)
+    under, rows = many_elements(1)
+    assert CHARGED in faults(asked_of, asked("number", measure=Measure.EVENTS), under, rows)
 
 
 def every_row(value: QueryValue, place: int, tau: int, dialect: Dialect) -> str:

@@ -93,6 +93,37 @@ def policy(
     )
 
 
+SIZES = (2, 5, 50, 10_000)
+
+
+def many_elements(typical: int) -> tuple[Policy, list[Row]]:
+    """Return members of up to 10,000 elements, and a policy that lists all of these.
+
+    Of each size, one has large, small and missing amounts, and many rows in one element; one has a single row in each,
+    with the largest amount.
+    """
+    amounts = (1500, 1500, 1500, 1, 0, 40, 1499, None, 700)
+    rows = [
+        Row(f"m{size}", str(element), amounts[element % len(amounts)], None)
+        for size in SIZES
+        for element in range(size)
+    ]
+    rows += [Row(f"u{size}", str(element), 1500, 10.0) for size in SIZES for element in range(size)]
+    rows += [Row(f"m{size}", "7", 1500, 15.0) for size in SIZES for _ in range(6)]
+    every = ", ".join(f"'{element}'" for element in range(SIZES[-1]))
+    return parse_policy(
+        POLICY.format(
+            table="t",
+            bound="in_query",
+            typical=typical,
+            min_count=1,
+            domain=f", domain: [{every}]",
+            whole="{type: int64, lower: 0, upper: 1500}",
+            number="{type: decimal, quantum: '0.01', lower: 0, upper: 20, row_upper: 10, rows: 1}",
+        )
+    ), rows
+
+
 def asked(
     *columns: str,
     by: tuple[str, ...] = ("text",),

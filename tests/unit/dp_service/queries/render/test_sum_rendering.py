@@ -20,7 +20,17 @@ from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery
 from tests.support.examples import examples
 from tests.support.queries.duckdb_rows import store
-from tests.support.queries.sums import NOW, NUMBERS, ROWS, WHOLES, Row, asked, policy, reference
+from tests.support.queries.sums import (
+    NOW,
+    NUMBERS,
+    ROWS,
+    WHOLES,
+    Row,
+    asked,
+    many_elements,
+    policy,
+    reference,
+)
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +78,17 @@ def test_duckdb_sums_what_the_reference_does(
     """NULL, NaN, infinities, 2^63, halves and duplicates: n and every sum are of the same, bounded members."""
     under = policy(whole=whole, number=number, typical=typical, min_count=min_count, known=known)
     query = asked(*columns, by=by, measure=measure)
+    assert answered(connection, query, under, rows) == reference(query, under, rows)
+
+
+@pytest.mark.parametrize("measure", Measure)
+@pytest.mark.parametrize("typical", [1, 49])
+def test_sums_of_members_of_up_to_ten_thousand_elements_are_weighted(
+    connection: duckdb.DuckDBPyConnection, typical: int, measure: Measure
+) -> None:
+    """Sums by amounts and averages by rows with a value, whatever counts are of."""
+    under, rows = many_elements(typical)
+    query = asked("whole", "number", measure=measure)
     assert answered(connection, query, under, rows) == reference(query, under, rows)
 
 
