@@ -131,14 +131,11 @@ class UsualLists:
 
     def rows(self) -> int:
         """Return how many rows of a member count in full, in all elements together."""
-        return self._of_rows(self._rows)
-
-    def rows_with(self, value: str) -> int:
-        """Return how many of its rows with some value do, by SQL for it."""
-        return self._of_rows([self._cells(each.element, f"count({value})") for each in self._listed])
+        most = self._reached(f"FROM {self._rows[0]}")
+        return least_error(self._errors_of_rows, min(most, _MOST_ROWS))
 
     def rows_ranked(self, value: str) -> int:
-        """Return how many of its rows with some value have a part in quantiles, by SQL for it: more may be cut."""
+        """Return how many of its rows with some value, by SQL for it, have a part in quantiles: more may be cut."""
         cells = self._cells("0", f"count({value})")
         of_ranks = UsualList(f"FROM {cells}", 1, 1 / (2 * _RANKS**2))
         powers = [1 << power for power in range(self._reached(f"FROM {cells}").bit_length())]
@@ -146,7 +143,7 @@ class UsualLists:
 
     def cuts(self, rows: int) -> list[float]:
         """Return which share a bound of rows cuts: of their total, and at most of a large number of each list."""
-        return [each.most_cut for each in self._errors_of_rows(self._rows, rows)]
+        return [each.most_cut for each in self._errors_of_rows(rows)]
 
     def upper(self, amount: str, most: int) -> int:
         """Return up to what a member's amount counts in one element.
@@ -158,12 +155,8 @@ class UsualLists:
         cells = [self._cells(each.element, f"sum({amount})") for each in self._listed]
         return least_error(lambda bound: self._errors(cells, [bound] * len(cells)), most)
 
-    def _of_rows(self, cells: Sequence[str]) -> int:
-        most = self._reached(f"FROM {cells[0]}")
-        return least_error(lambda bound: self._errors_of_rows(cells, bound), min(most, _MOST_ROWS))
-
-    def _errors_of_rows(self, cells: Sequence[str], rows: int) -> Iterator[Errors]:
-        return self._errors(cells, [math.ceil(rows / each.delta) for each in self._listed])
+    def _errors_of_rows(self, rows: int) -> Iterator[Errors]:
+        return self._errors(self._rows, [math.ceil(rows / each.delta) for each in self._listed])
 
     def _errors(self, cells: Sequence[str], bounds: Sequence[int]) -> Iterator[Errors]:
         for held, each, bound in zip(cells, self._listed, bounds, strict=True):

@@ -56,7 +56,8 @@ class DraftValue:
         totals: Between which bounds a member's total counts.
         months: The same of a total in a month; None: there is no time.
         rows: The same of a row.
-        rows_of_member: How many rows with a value of a member count in full.
+        rows_of_member: How many rows with a value of a member count in full: as many as quantiles have, or as reach
+            the bounds of totals.
         rows_ranked: How many of them have a part in quantiles.
         cut: Which share of the sum of members' totals the upper bound cuts.
         month_cut: Which share of sums by month their upper bound cuts.
@@ -181,6 +182,8 @@ def _value(
     if adds_up(column.name, is_integer=type_ is ValueType.INT64):
         # Quantiles of members' totals are among the same cells.
         high_value = max(high_value, min(totals.quantile(0.995), in_total[1]))
+    # Averages, as ranks, hardly miss rows beyond; a sum takes no more of a member than its bounds.
+    ranked, reaching = lists.rows_ranked(name), _above(max(-lower, upper) / max(-low, high))
     yield DraftValue(
         name=column.name,
         type=type_,
@@ -188,8 +191,8 @@ def _value(
         totals=(lower, upper),
         months=in_months,
         rows=rows,
-        rows_of_member=min(shape.rows, lists.rows_with(name)),
-        rows_ranked=min(shape.rows, lists.rows_ranked(name)),
+        rows_of_member=min(shape.rows, max(ranked, reaching)),
+        rows_ranked=min(shape.rows, ranked),
         cut=totals.cut(upper),
         month_cut=0.0 if in_months is None else monthly.cut(in_months[1]),
         rows_cut=numbers.sum_of(np.abs(numbers.each - np.clip(numbers.each, low, high))) / numbers.size,

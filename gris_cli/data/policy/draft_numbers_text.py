@@ -14,7 +14,7 @@ _VALUES = (
     "What may be summed and averaged, of members beside a count of members, of rows beside one of rows. A row counts "
     "between row_lower and row_upper, and a member's total in one element between lower and upper, or in a month and "
     "shorter buckets of time between those of `months`: narrow bounds cut what large members add, wide bring noise. "
-    "`rows` of a member count in full where its numbers are asked for without a count of rows."
+    "`rows` of a member with a value count in full."
 )
 _QUANTILES = (
     "Medians, percentiles, about the smallest and largest: of rows, or of members' totals, around a statement that "

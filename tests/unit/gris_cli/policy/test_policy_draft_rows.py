@@ -299,6 +299,16 @@ def test_rows_without_a_number_raise_no_bound(tmp_path: Path, capsys: pytest.Cap
     assert drafted(capsys, "--data", path)[0].value("paid").upper == 16
 
 
+def test_no_more_rows_count_in_sums_and_averages_than_need_to(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A dozen members have 64 rows, whose sums reach what 32 of the largest rows do: more would be noise alone."""
+    columns = "CASE WHEN i < 768 THEN i % 12 ELSE i END AS customer_id, 1.0 + i * 37 % 127 AS paid"
+    (paid,) = drafted(capsys, "--data", write(tmp_path / "t.parquet", columns, rows=1768))[0].values
+    assert [paid.row_upper, paid.upper] == [Fraction(128), Fraction(4096)]
+    assert paid.rows == 32
+
+
 @pytest.mark.parametrize("largest", ["1e300", "1e12", "1e-3", "-50"])
 def test_numbers_of_any_size_make_a_sound_policy(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], largest: str
