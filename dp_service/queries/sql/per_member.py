@@ -71,16 +71,17 @@ def check_groups(select: tree.Select, inner: tree.Select, member: tree.Name) -> 
         refuse(select.group or select.items[0].value, _GROUPED)
 
 
+def meant(select: tree.Select, node: tree.Expression) -> tree.Expression:
+    """Return what an alias or a position of a statement stands for; anything else as it is."""
+    place = whole_number(node)
+    if place is not None and 1 <= place <= len(select.items):
+        return select.items[place - 1].value
+    named = {each.alias.value: each.value for each in select.items if each.alias is not None}
+    return (
+        named.get(node.parts[0].value, node) if isinstance(node, tree.Name) and len(node.parts) == 1 else node
+    )
+
+
 def _keys(select: tree.Select) -> list[tree.Expression]:
     """Return what a statement groups by, without aliases and positions."""
-    named = {each.alias.value: each.value for each in select.items if each.alias is not None}
-
-    def spelt(node: tree.Expression) -> tree.Expression:
-        place = whole_number(node)
-        if place is not None and 1 <= place <= len(select.items):
-            return select.items[place - 1].value
-        if isinstance(node, tree.Name) and len(node.parts) == 1:
-            return named.get(node.parts[0].value, node)
-        return node
-
-    return [] if select.group is None else [spelt(each) for each in select.group.keys]
+    return [] if select.group is None else [meant(select, each) for each in select.group.keys]

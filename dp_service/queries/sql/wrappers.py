@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 from dp_service.queries.advice import average_of_each
 from dp_service.queries.sql import tree
@@ -34,7 +35,7 @@ from dp_service.queries.sql.member_functions import (
     rows_of_members,
 )
 from dp_service.queries.sql.numbers import is_aggregate, is_count, is_number
-from dp_service.queries.sql.per_member import check_groups, member_of, values_of_members
+from dp_service.queries.sql.per_member import check_groups, meant, member_of, values_of_members
 from dp_service.queries.sql.places import RefusedHereError, refuse, refused
 from dp_service.queries.sql.scope import scope_of, whole_number
 from dp_service.queries.sql.select_list import is_of_each_member, own_name
@@ -157,16 +158,7 @@ def _may_leave_out(left_out: list[tree.Item], items: tuple[tree.Item, ...]) -> b
 
 def _of_single_rows(select: tree.Select, source: tree.Derived, inner: tree.Select) -> tree.Select:
     """Return a statement without its groups, each of one row of the inner statement, and without numbers of them."""
-    aliased = {each.alias.value: each.value for each in select.items if each.alias is not None}
-
-    def own(node: tree.Expression) -> tree.Expression:
-        """Return what an alias or a position of the statement stands for."""
-        place = whole_number(node)
-        if place is not None and 1 <= place <= len(select.items):
-            return select.items[place - 1].value
-        if isinstance(node, tree.Name) and len(node.parts) == 1:
-            return aliased.get(node.parts[0].value, node)
-        return node
+    own = partial(meant, select)
 
     def single(node: tree.Expression) -> tree.Expression:
         """Return the number of the inner statement that a number of single rows is."""
