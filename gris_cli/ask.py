@@ -11,7 +11,6 @@ from gris_cli.flags import AskFlags, ConnectionFlags
 @with_flags
 def ask(question: AskFlags, as_json: bool, connection: ConnectionFlags) -> None:
     """Ask a question privately and pay for it."""
-    from gris_cli.answer_plot import draw_answer, require_counts, require_drawable
     from gris_cli.clients import connected, remaining_after
     from gris_cli.printing import print_check, print_explanation, print_result
     from gris_cli.question_arguments import (
@@ -25,13 +24,10 @@ def ask(question: AskFlags, as_json: bool, connection: ConnectionFlags) -> None:
     if is_only_a_check(question):
         print_check(as_json=as_json)
         return
-    require_drawable(question.plot)
     with flags_named(question):
         asked = question_of(question)
         with connected(connection) as client:
             require_data_of(question.table, connection.data)
-            if question.plot is not None and question.sql:
-                require_counts(client.explain(asked).parameters)
             result = client.ask(asked, confidence=question.confidence, max_cost=question.max_cost)
             if result.explanation is not None:
                 print_explanation(result.explanation, as_json=as_json)
@@ -39,5 +35,3 @@ def ask(question: AskFlags, as_json: bool, connection: ConnectionFlags) -> None:
             # If it was paid for before, the ledger was not asked.
             result = replace(result, remaining=remaining_after(result.remaining, client))
     print_result(result, questions_left(result.remaining, result.cost), as_json=as_json)
-    if question.plot is not None:
-        draw_answer(result, question.plot)

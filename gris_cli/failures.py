@@ -72,7 +72,7 @@ _EXTRAS = {
     "httpx": "pinot",
     "jinja2": "page",
     "jwt": "serving",
-    "matplotlib": "plan",
+    "matplotlib": "notebook",
     "mpmath": "dp",
     "msgspec": "budget",
     "numpy": "dp",

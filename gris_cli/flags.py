@@ -89,13 +89,8 @@ class QuestionFlags:
 
 @dataclass(frozen=True)
 class AskFlags(QuestionFlags):
-    """What is asked, and what becomes of the answer."""
+    """What is asked, and how sure its intervals are."""
 
-    plot: Path | None = flag(
-        None,
-        "Draw the answer, too (.png, .svg).",
-        metavar="FILE",
-    )
     confidence: float | None = flag(
         None,
         "Of each interval; by default 0.95.",

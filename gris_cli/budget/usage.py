@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -23,22 +22,17 @@ def usage(
     days: int = flag(31, "How many days after that."),
     information: list[int] = flag([], "A limit in information units, repeatable."),
     calls: list[int] = flag([], "A limit in calls, repeatable."),
-    out: Path | None = flag(None, "Draw a figure into this file, .png or .svg.", dir_okay=False),
     admin: AdminFlag = DEFAULT_ADMIN,
     as_json: bool,
 ) -> None:
     """Show how many accounts would have exhausted a limit by each day (Rogers et al. 2020, figure 5)."""
     from gris_cli.budget.ledger import READ_SECONDS, administered
     from gris_cli.budget.reports import usage_sheet
-    from gris_cli.budget.usage_plot import check_plot, draw_usage
     from gris_cli.sheets import print_sheets
 
-    check_plot(out, max(len(information), len(calls)))
     request = _request(account, depth, since, days, (information, calls))
     report = administered(admin, "GetUsageReport", request, seconds=READ_SECONDS)
     print_sheets({"usage": usage_sheet(report)}, {"accounts": report.accounts}, as_json=as_json)
-    if out is not None:
-        draw_usage(report, out, account=account)
 
 
 def _request(

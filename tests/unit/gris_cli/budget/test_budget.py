@@ -213,20 +213,6 @@ def test_usage_is_told_by_day_and_limit(ledger: Service, capsys: pytest.CaptureF
     ] == [tuple(row.values()) for row in rows]  # fmt: skip
 
 
-@pytest.mark.parametrize("limits", [("--information", "10"), ("--information", "10", "--calls", "1")])
-def test_usage_is_drawn(
-    ledger: Service, capsys: pytest.CaptureFixture[str], tmp_path: Path, limits: tuple[str, ...]
-) -> None:
-    """One panel for each unit that limits were given for."""
-    assert ledger.admin_address is not None
-    out = tmp_path / "usage.svg"
-    since = datetime.now(UTC).date().isoformat()
-    arguments = ("--account", "acme", "--since", since, *limits, "--admin", ledger.admin_address)
-    assert reported(capsys, "usage", *arguments, "--out", str(out))["usage"]
-    drawn = out.read_text()
-    assert len(limits) / 2 == drawn.count("<!-- days since refresh -->")
-
-
 def test_a_limit_that_is_set_holds_at_once_and_can_be_removed(
     ledger: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
