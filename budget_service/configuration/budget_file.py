@@ -36,7 +36,6 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from budget_service.configuration.endless_patterns import EndlessPatterns, enforces
-from budget_service.configuration.errors import Fault, RuleError, faults_of
 from budget_service.configuration.path_tree import PathTree
 from budget_service.configuration.sections import Administration, ChargeTickets, Leases
 from budget_service.ledger.ignorable import first_ignorable
@@ -66,14 +65,7 @@ BOUNDED = (
 
 
 class ConfigurationError(Exception):
-    """The configuration cannot be used.
-
-    The message is one line that names the file and the field, and may quote it; `faults` quote nothing.
-    """
-
-    def __init__(self, message: str, faults: tuple[Fault, ...] = ()) -> None:
-        super().__init__(message)
-        self.faults = faults
+    """The configuration cannot be used. The message is one line that names the file and the field, and may quote it."""
 
 
 class AccountUnknownError(Exception):
@@ -177,14 +169,13 @@ class Configuration(Strict):
     @model_validator(mode="after")
     def _paths_differ(self) -> Configuration:
         if (repeated := self._tree.repeated) is not None:
-            fault = Fault(f"accounts.{repeated}.path", "a path that no other entry has")
-            raise RuleError(fault, f"{self.accounts[repeated].path} stands there twice")
+            raise ValueError(f"accounts.{repeated}.path: {self.accounts[repeated].path} stands there twice")
         return self
 
     @model_validator(mode="after")
     def _accounts_have_an_end(self) -> Configuration:
         if (number := self._endless.first_unbounded(self.limit_of)) is not None:
-            raise RuleError(Fault(f"accounts.{number}.path", BOUNDED))
+            raise ValueError(f"accounts.{number}.path: expected {BOUNDED}")
         return self
 
     @property
@@ -335,12 +326,12 @@ def load_configuration(path: Path) -> Configuration:
             lines = text.lines
             return Configuration.model_validate(text.content)
     except (OSError, UnicodeDecodeError, TextError) as error:
-        raise ConfigurationError(f"{path}: {_unread(error)}", faults_of(error)) from None
+        raise ConfigurationError(f"{path}: {_unread(error)}") from None
     except ValidationError as error:
         problems = list(islice(problems_of(error, lines), MOST_FAULTS))
         if (rest := error.error_count() - len(problems)) > 0:
             problems.append(f"and {rest} more")
-        raise ConfigurationError(f"{path}: {'; '.join(problems)}", faults_of(error)[:MOST_FAULTS]) from None
+        raise ConfigurationError(f"{path}: {'; '.join(problems)}") from None
 
 
 def _unread(error: OSError | UnicodeDecodeError | TextError) -> str:

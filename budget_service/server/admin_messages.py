@@ -39,7 +39,6 @@ from budget_service.server.limit_messages import limit_message, parse_limit_mess
 from budget_service.server.messages import parse_account, parse_id, parse_unit_id
 from budget_service.server.refunds import without_charge
 from budget_service.server.responses import cost_message, timestamp
-from budget_service.server.settings import LiveSettings
 
 MAX_PAGE = 1000
 DEFAULT_PAGE = 100
@@ -227,17 +226,6 @@ def parse_usage(message: pb.GetUsageReportRequest, account: Account) -> Usage:
         # 1970 would be taken for it, and the report be empty.
         raise InvalidFieldError("start_time", "must say when the days begin")
     return Usage(parse_time(message.start_time, "start_time"), message.days, message.depth)
-
-
-def status_message(settings: LiveSettings) -> pb.GetStatusResponse:
-    """Return which configuration is in force, and why the one in the files is not."""
-    message = pb.GetStatusResponse()
-    message.configuration_since.FromDatetime(settings.in_force_since)
-    if settings.refusal is not None:
-        message.refused_since.FromDatetime(settings.refusal.since)
-        for fault in settings.refusal.faults:
-            message.faults.add(field=fault.field, expected=fault.expected)
-    return message
 
 
 def entry_message(entry: JournalEntry, position: str) -> pb.ChargeEntry:

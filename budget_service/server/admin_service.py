@@ -91,10 +91,6 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         self._tuning = tuning
         self._checkpointing = Checkpointing(store, archive, tuning)
 
-    async def GetStatus(self, request: pb.GetStatusRequest, context: Context) -> pb.GetStatusResponse:
-        """Return which configuration is in force."""
-        return messages.status_message(self._settings)
-
     def _sender(self, context: Context) -> messages.Administrator:
         """Return who sends a call. Raises RefusalError."""
         needs_reason = self._settings.current.configuration.administration.requires_reason

@@ -98,7 +98,6 @@ _ADMIN = (
     "RefundCharge",
     "CloseAccount",
     "ReopenAccount",
-    "GetStatus",
 )
 METHODS = Methods(
     DOMAIN,

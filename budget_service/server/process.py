@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING
 import grpc
 
 from budget_service.configuration.budget_file import Configuration, ConfigurationError
-from budget_service.configuration.errors import Fault
 from budget_service.configuration.region_file import RegionConfiguration, load_region
 from budget_service.server.actors import local_actor
 from budget_service.server.admin_service import MAX_REQUEST_BYTES as ADMIN_REQUEST_BYTES
@@ -127,8 +126,9 @@ def require_usable(configuration: Configuration, store: str, *, is_region: bool)
     if is_region:
         require_possible(configuration, store)
     if configuration.leases is not None and store.startswith("redis"):
-        wanted = "none: a ledger in Redis lends nothing to regions, take SQLite or PostgreSQL"
-        raise ConfigurationError(f"leases: expected {wanted}", (Fault("leases", wanted),))
+        raise ConfigurationError(
+            "leases: expected none: a ledger in Redis lends nothing to regions, take SQLite or PostgreSQL"
+        )
 
 
 def require_backups(folder: Path | None, store: str) -> None:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from budget_service.configuration.budget_file import Configuration, ConfigurationError, Expired
-from budget_service.configuration.errors import Fault
 from budget_service.configuration.region_file import RegionConfiguration
 from budget_service.ledger.windows import SECOND
 from budget_service.regions.counters import RegionCounters
@@ -52,7 +51,7 @@ def require_possible(configuration: Configuration, address: str) -> str:
 
 
 def _not_possible(field: str, wanted: str) -> ConfigurationError:
-    return ConfigurationError(f"{field}: expected {wanted}", (Fault(field, wanted),))
+    return ConfigurationError(f"{field}: expected {wanted}")
 
 
 @asynccontextmanager

@@ -9,19 +9,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from pathlib import Path
 
 from budget_service.configuration.budget_file import Configuration, ConfigurationError, load_configuration
-from budget_service.configuration.errors import Fault
 from budget_service.server.tickets import TicketVerifier
 from gris_serving.key_files import KeyFileError
 from gris_serving.reloading_files import FileStamp, file_stamp
 
 INTERVAL_SECONDS = 1.0
-
-UNUSABLE_KEYS = Fault("charge_tickets", "ticket keys that this process may read and nobody else")
 
 log = logging.getLogger(__name__)
 
@@ -38,25 +34,14 @@ class Settings:
     tickets: TicketVerifier | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why files cannot be used, and since when this process knows."""
-
-    since: datetime
-    faults: tuple[Fault, ...]
-
-
 @dataclass
 class LiveSettings:
     """The settings in force. Code that caches anything derived from them compares `current` by identity.
 
-    `refusal` is why the settings in the files are not in force; None if they are. `check` raises ConfigurationError if
-    a valid configuration cannot be this process's.
+    `check` raises ConfigurationError if a valid configuration cannot be this process's.
     """
 
     current: Settings
-    in_force_since: datetime = field(default_factory=lambda: datetime.now(UTC))
-    refusal: Refusal | None = None
     check: Callable[[Configuration], None] = no_further_checks
 
     async def follow(self, path: Path) -> None:
@@ -79,10 +64,7 @@ class LiveSettings:
                 "The new configuration cannot be used; the old one stays in force.",
                 extra={"event": "settings.refused", "fields": {"problem": str(error)}},
             )
-            faults = error.faults if isinstance(error, ConfigurationError) else (UNUSABLE_KEYS,)
-            self.refusal = Refusal(self.refusal.since if self.refusal else datetime.now(UTC), faults)
             return
-        self.in_force_since, self.refusal = datetime.now(UTC), None
         log.info("A new configuration is in force.", extra={"event": "settings.reloaded"})
 
 

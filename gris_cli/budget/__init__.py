@@ -14,7 +14,6 @@ from gris_cli.budget.resume_clock import resume_clock
 from gris_cli.budget.seal import seal
 from gris_cli.budget.set_limit import set_limit
 from gris_cli.budget.show import show
-from gris_cli.budget.status import status
 from gris_cli.budget.ticket_key import ticket_key
 from gris_cli.budget.usage import usage
 from gris_cli.budget.verify import verify
@@ -24,6 +23,6 @@ app = typer.Typer(
 )
 for each in (
     *(show, set_limit, new_currency, resume_clock, refund, close, reopen),
-    *(seal, backup, journal, usage, verify, status, ticket_key),
+    *(seal, backup, journal, usage, verify, ticket_key),
 ):
     app.command()(each)

@@ -194,22 +194,6 @@ def usage_sheet(report: admin_pb2.GetUsageReportResponse) -> Sheet:
     return Sheet(columns, rows, (("accounts", f"{report.accounts} were charged anything in this time"),))
 
 
-def status_facts(found: admin_pb2.GetStatusResponse) -> dict[str, Any]:
-    """Return since when the configuration is in force, and another one refused, for JSON."""
-    refused = format_timestamp(found.refused_since) if found.HasField("refused_since") else None
-    return {"configuration_since": format_timestamp(found.configuration_since), "refused_since": refused}
-
-
-def status_sheet(found: admin_pb2.GetStatusResponse) -> Sheet:
-    """Return what is wrong with a configuration that is refused, one row for each fault."""
-    rows = [(each.field, each.expected) for each in found.faults]
-    columns = (_text("field", "field"), _text("expected", "expected"))
-    since = f"in force since {format_timestamp(found.configuration_since)} (UTC)"
-    if found.HasField("refused_since"):
-        since += f"; another one is refused since {format_timestamp(found.refused_since)}"
-    return Sheet(columns, rows, (("configuration", since),))
-
-
 def verification_facts(found: admin_pb2.VerifyLedgerResponse) -> dict[str, Any]:
     """Return how much was compared, and how much of it differs, for JSON."""
     return {"entries": found.entries, "balances": found.balances, "different": found.different}

@@ -17,7 +17,6 @@ from budget_service.configuration.budget_file import (
     InvisibleNameError,
     load_configuration,
 )
-from budget_service.configuration.errors import Fault
 from budget_service.ledger.values import Account, Cost, Mode
 from budget_service.ledger.windows import Period, WindowRule
 from tests.support.paths import EXAMPLES
@@ -201,21 +200,6 @@ def test_a_wrong_configuration_is_refused_in_one_line_that_names_the_field(
     message = str(error.value)
     assert named in message
     assert "\n" not in message
-    assert error.value.faults
-    reported = " ".join(f"{fault.field} {fault.expected}" for fault in error.value.faults)
-    # Nothing that stands in the file is repeated, only where it stands.
-    for content in (
-        "modus",
-        "tracking",
-        "fortnight",
-        "Berlin",
-        "passwd",
-        "a/b",
-        "0300",
-        "1_000",
-        "keep",
-    ):
-        assert content not in reported
 
 
 TRACKED = "    mode: track\n"
@@ -245,10 +229,8 @@ def test_accounts_without_end_need_a_limit_above_them_all(
 ) -> None:
     """Where any name makes an account, callers who choose names would never run out of budget."""
     text = "accounts:\n" + "".join(entries)
-    with pytest.raises(ConfigurationError, match=rf"accounts\.{index}\.path.*enforce") as error:
+    with pytest.raises(ConfigurationError, match=rf"accounts\.{index}\.path.*enforce"):
         load(tmp_path, text)
-    assert f"accounts.{index}.path" in [fault.field for fault in error.value.faults]
-    assert all("acme" not in fault.expected for fault in error.value.faults)
 
 
 @pytest.mark.parametrize(
@@ -269,34 +251,12 @@ def test_accounts_that_a_limit_above_bounds_may_be_made(tmp_path: Path, entries:
     assert len(load(tmp_path, "accounts:\n" + "".join(entries)).accounts) == len(entries)
 
 
-@pytest.mark.parametrize(
-    ("text", "fault"),
-    [
-        ("accounts: [\n", Fault("line 2", "YAML")),
-        (
-            "accounts:\n" + entry("[a]", "    modus: 1\n"),
-            Fault("accounts.0", "no keys but the documented ones"),
-        ),
-        (
-            "accounts:\n" + entry("[a]") + "charge_tickets: {key_files: x}",
-            Fault("charge_tickets", "no keys but the documented ones"),
-        ),
-    ],
-)
-def test_an_administrator_is_told_where_the_fault_is(tmp_path: Path, text: str, fault: Fault) -> None:
-    """By line, or by the keys above it: what stands there is nobody's word and is not repeated."""
-    with pytest.raises(ConfigurationError) as error:
-        load(tmp_path, text)
-    assert fault in error.value.faults
-
-
 def test_of_one_mistake_in_very_many_entries_the_first_twenty_are_named(tmp_path: Path) -> None:
-    """An administrator's answer and a line of the log have to hold them."""
-    with pytest.raises(ConfigurationError, match=r"accounts\.19\.mode: [^;]*; and 30 more$") as error:
+    """A line of the log has to hold them."""
+    with pytest.raises(ConfigurationError, match=r"accounts\.19\.mode: [^;]*; and 30 more$"):
         load(
             tmp_path, "accounts:\n" + "".join(entry(f"[a{number}]", "    mode: on\n") for number in range(50))
         )
-    assert [f"accounts.{number}.mode" for number in range(20)] == [each.field for each in error.value.faults]
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
@@ -324,18 +284,14 @@ def test_what_is_no_document_is_refused_in_plain_words(tmp_path: Path, content: 
     with pytest.raises(ConfigurationError) as error:
         load_configuration(path)
     assert f"{path}: {expected}" == str(error.value)
-    fields = [f"{fault.field} {fault.expected}" for fault in error.value.faults]
-    assert fields
-    assert not any("secret" in field for field in fields)
 
 
-def test_an_administrator_is_told_what_is_missing_in_plain_words(tmp_path: Path) -> None:
+def test_what_is_missing_is_said_in_plain_words(tmp_path: Path) -> None:
     """Not in those of the library that checks it."""
     with pytest.raises(ConfigurationError) as error:
         load(tmp_path, "accounts:\n  - limit: {information: 1, calls: x}")
-    assert {("accounts.0.path", "this key"), ("accounts.0.limit.calls", "a whole number")} == {
-        (fault.field, fault.expected) for fault in error.value.faults
-    }
+    for said in ("accounts.0.path: expected this key", "accounts.0.limit.calls: expected a whole number"):
+        assert said in str(error.value)
 
 
 class CountedName(str):

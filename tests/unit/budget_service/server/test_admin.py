@@ -202,7 +202,6 @@ async def test_a_ledger_that_was_set_back_is_read_and_not_changed(clock: Stepped
         await stub.GetUsageReport(
             pb.GetUsageReportRequest(account=root, depth=2, days=31, start_time=Timestamp(seconds=1))
         )
-        await stub.GetStatus(pb.GetStatusRequest())
     checking.cancel()
     await asyncio.gather(checking, return_exceptions=True)
     assert not store.stored

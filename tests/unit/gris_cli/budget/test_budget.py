@@ -9,7 +9,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
@@ -128,45 +127,6 @@ def test_a_clock_that_is_right_needs_no_help(ledger: Service, capsys: pytest.Cap
     assert ledger.admin_address is not None
     assert main(["budget", "resume-clock", "--root", "acme", "--admin", ledger.admin_address]) != 0
     assert "goes on already" in "".join(capsys.readouterr())
-
-
-@pytest.mark.usefixtures("starts_processes")
-def test_a_refused_configuration_is_told_without_what_stands_in_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Since when, which field and what was expected; and again nothing when the file is good."""
-    with service(tmp_path, f"sqlite:{tmp_path}/ledger.db", "--admin-listen", "127.0.0.1:0") as running:
-        assert running.admin_address is not None
-        arguments = ("status", "--admin", running.admin_address)
-        first = reported(capsys, *arguments)
-        assert {
-            "faults": [],
-            "configuration_since": first["configuration_since"],
-            "refused_since": None,
-        } == first
-        good = (tmp_path / "budget.yaml").read_text()
-        (tmp_path / "next.yaml").write_text(good.replace("calls: 1000000", "calls: -471100004711"))
-        (tmp_path / "next.yaml").replace(tmp_path / "budget.yaml")
-        refused = _status_with_code(capsys, arguments, 1)
-        assert first["configuration_since"] == refused["configuration_since"] <= refused["refused_since"]
-        (fault,) = refused["faults"]
-        assert fault["field"] == "accounts.1.limit.calls"
-        assert "greater than or equal to 0" in fault["expected"]
-        assert "471100004711" not in json.dumps(fault)
-        (tmp_path / "next.yaml").write_text(good)
-        (tmp_path / "next.yaml").replace(tmp_path / "budget.yaml")
-        good_again = _status_with_code(capsys, arguments, 0)
-        assert ([], None) == (good_again["faults"], good_again["refused_since"])
-
-
-def _status_with_code(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], code: int) -> Any:
-    """Ask until the service has looked at the file again, which it does every second."""
-    end = time.monotonic() + 20
-    while (found := main(["budget", *arguments, "--json"])) != code:
-        assert time.monotonic() < end, found
-        capsys.readouterr()
-        time.sleep(0.1)
-    return json.loads(capsys.readouterr().out)
 
 
 def test_history_tells_for_how_many_more_questions_it_lasts(

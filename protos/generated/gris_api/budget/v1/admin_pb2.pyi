@@ -291,28 +291,6 @@ class WithdrawCurrencyResponse(_message.Message):
     replayed: bool
     def __init__(self, replayed: bool = ...) -> None: ...
 
-class GetStatusRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
-
-class ConfigurationFault(_message.Message):
-    __slots__ = ("field", "expected")
-    FIELD_FIELD_NUMBER: _ClassVar[int]
-    EXPECTED_FIELD_NUMBER: _ClassVar[int]
-    field: str
-    expected: str
-    def __init__(self, field: _Optional[str] = ..., expected: _Optional[str] = ...) -> None: ...
-
-class GetStatusResponse(_message.Message):
-    __slots__ = ("configuration_since", "refused_since", "faults")
-    CONFIGURATION_SINCE_FIELD_NUMBER: _ClassVar[int]
-    REFUSED_SINCE_FIELD_NUMBER: _ClassVar[int]
-    FAULTS_FIELD_NUMBER: _ClassVar[int]
-    configuration_since: _timestamp_pb2.Timestamp
-    refused_since: _timestamp_pb2.Timestamp
-    faults: _containers.RepeatedCompositeFieldContainer[ConfigurationFault]
-    def __init__(self, configuration_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., refused_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., faults: _Optional[_Iterable[_Union[ConfigurationFault, _Mapping]]] = ...) -> None: ...
-
 class ResumeClockRequest(_message.Message):
     __slots__ = ("account", "true_time", "request_id", "reason")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]

@@ -103,11 +103,6 @@ class BudgetAdminServiceStub(object):
                 request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.BackUpLedgerRequest.SerializeToString,
                 response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.BackUpLedgerResponse.FromString,
                 _registered_method=True)
-        self.GetStatus = channel.unary_unary(
-                '/gris.budget.v1.BudgetAdminService/GetStatus',
-                request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.GetStatusRequest.SerializeToString,
-                response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.GetStatusResponse.FromString,
-                _registered_method=True)
 
 
 class BudgetAdminServiceServicer(object):
@@ -233,13 +228,6 @@ class BudgetAdminServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def GetStatus(self, request, context):
-        """Returns since when the configuration is in force, and why a newer one is not.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
 
 def add_BudgetAdminServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -302,11 +290,6 @@ def add_BudgetAdminServiceServicer_to_server(servicer, server):
                     servicer.BackUpLedger,
                     request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.BackUpLedgerRequest.FromString,
                     response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.BackUpLedgerResponse.SerializeToString,
-            ),
-            'GetStatus': grpc.unary_unary_rpc_method_handler(
-                    servicer.GetStatus,
-                    request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.GetStatusRequest.FromString,
-                    response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.GetStatusResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -642,33 +625,6 @@ class BudgetAdminService(object):
             '/gris.budget.v1.BudgetAdminService/BackUpLedger',
             gris_dot_budget_dot_v1_dot_admin__pb2.BackUpLedgerRequest.SerializeToString,
             gris_dot_budget_dot_v1_dot_admin__pb2.BackUpLedgerResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def GetStatus(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/gris.budget.v1.BudgetAdminService/GetStatus',
-            gris_dot_budget_dot_v1_dot_admin__pb2.GetStatusRequest.SerializeToString,
-            gris_dot_budget_dot_v1_dot_admin__pb2.GetStatusResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -138,12 +138,6 @@ class BudgetAdminServiceStub:
     NO_BACKUPS: the service was started without --backups; BACKUP_UNWRITABLE: the file cannot be written.
     """
 
-    GetStatus: grpc.UnaryUnaryMultiCallable[
-        gris_api.budget.v1.admin_pb2.GetStatusRequest,
-        gris_api.budget.v1.admin_pb2.GetStatusResponse,
-    ]
-    """Returns since when the configuration is in force, and why a newer one is not."""
-
 class BudgetAdminServiceAsyncStub:
     """What the administrator of a ledger may do. It is a separate service, so that it can be protected separately, and it
     is served only if the operator asks for it. Except for the refund of one charge, nothing here lowers what was spent.
@@ -263,12 +257,6 @@ class BudgetAdminServiceAsyncStub:
     log has who asked for it, and why. FAILED_PRECONDITION with reason
     NO_BACKUPS: the service was started without --backups; BACKUP_UNWRITABLE: the file cannot be written.
     """
-
-    GetStatus: grpc.aio.UnaryUnaryMultiCallable[
-        gris_api.budget.v1.admin_pb2.GetStatusRequest,
-        gris_api.budget.v1.admin_pb2.GetStatusResponse,
-    ]
-    """Returns since when the configuration is in force, and why a newer one is not."""
 
 class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
     """What the administrator of a ledger may do. It is a separate service, so that it can be protected separately, and it
@@ -413,13 +401,5 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         log has who asked for it, and why. FAILED_PRECONDITION with reason
         NO_BACKUPS: the service was started without --backups; BACKUP_UNWRITABLE: the file cannot be written.
         """
-
-    @abc.abstractmethod
-    def GetStatus(
-        self,
-        request: gris_api.budget.v1.admin_pb2.GetStatusRequest,
-        context: _ServicerContext,
-    ) -> typing.Union[gris_api.budget.v1.admin_pb2.GetStatusResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.GetStatusResponse]]:
-        """Returns since when the configuration is in force, and why a newer one is not."""
 
 def add_BudgetAdminServiceServicer_to_server(servicer: BudgetAdminServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...
