@@ -162,18 +162,18 @@ def _format_end(value: int, unit: TimeUnit) -> str:
 
 _BECAUSE = {
     BoundedBy.IN_QUERY: "as the query sees to",
-    BoundedBy.PREPARED: "and with less than 1 in each of more, as the table was prepared",
+    BoundedBy.PREPARED: "and in more with less than 1 in each, as the table was prepared",
     BoundedBy.ASSUMED: "as the policy promises and nothing checks",
 }
 
 
 def _bounded(contributions: CatalogContributions) -> str:
     """Return in how many elements a member counts, of a question whose range decides how many periods there are."""
-    most = contributions.delta
+    most, is_prepared = contributions.delta, contributions.bounded_by is BoundedBy.PREPARED
     reach = (
         "in full in as many elements as are typical of a question's columns, and with less than 1 in each of more"
         if most is None
-        else f"in at most {formats.counted(most, 'element')}"
+        else f"{'in full ' * is_prepared}in at most {formats.counted(most, 'element')}"
     )
     if contributions.longest_list is not None:
         reach += " of those that a first look names"

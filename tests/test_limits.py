@@ -58,6 +58,14 @@ def lines(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return (node.end_lineno or 0) - first.lineno + 1
 
 
+def test_only_quantiles_and_distinct_values_take_elements_by_a_hash() -> None:
+    """Counts and sums weight members instead: these modules make the salts of the two."""
+    rooms = {f"dp_service/queries/{name}.py" for name in ("canonical", "contributions", "render/distinct")}
+    nodes = [(path, node) for path, tree in product().items() for node in ast.walk(tree)]
+    imports = [(path, node) for path, node in nodes if isinstance(node, ast.ImportFrom)]
+    assert rooms == {path for path, node in imports if node.module == "dp_service.bounding.order"}
+
+
 def test_only_the_kinds_room_asks_which_kind_a_release_has() -> None:
     """By isinstance, a pattern or a comparison of types."""
     names = {name for kind in kinds() for name in (kind, *classes(KINDS)[kind][1])}

@@ -13,33 +13,16 @@ _SALT_LABEL = b"gris/bounding/v1"
 Text = TypeVar("Text", str, tuple[str, ...])
 
 
-def table_salt(table: str, period: str) -> bytes:
-    """Return the public salt of a table in a period: in every period other elements of a member are kept.
+def table_salt(table: str, use: str) -> bytes:
+    """Return the public salt of a table; for another use the elements of a member have another order.
 
     It is no secret, since engines keep logs of their queries. What is kept may depend on the member's own rows and on
     anything that everybody knows.
 
-    >>> table_salt("clicks", "2024-05").hex()[:16]
-    'd51da30ee304c5fb'
+    >>> table_salt("clicks", "all").hex()[:16]
+    '2ec3c102eb86d163'
     """
-    return hashlib.sha256(salt_prefix(table) + length_prefixed(period.encode())).digest()
-
-
-def salt_prefix(table: str) -> bytes:
-    """Return what is hashed before a period, with its length in front, gives the table's salt in that period."""
-    return length_prefixed(_SALT_LABEL, table.encode())
-
-
-def salt_id(table: str) -> str:
-    """Return what names the salts of a table over all periods: 16 hexadecimal digits.
-
-    A bounded copy states it, so that another table, or another way to make salts, is noticed. It is the beginning of
-    the salt of the period without a name.
-
-    >>> salt_id("clicks")
-    'a622f56f8ec9cd14'
-    """
-    return table_salt(table, "").hex()[:16]
+    return hashlib.sha256(length_prefixed(_SALT_LABEL, table.encode(), use.encode())).digest()
 
 
 def order_hash(salt: bytes, member: str, *element: str) -> bytes:
