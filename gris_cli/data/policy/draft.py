@@ -215,7 +215,7 @@ def _finding(column: TableColumn, held: ColumnContents | None) -> Finding | None
     if is_everybodys or (named is not None and named.kind is Kind.FREE_TEXT and column.has_fractions):
         named = None
     # Hardly two members share a time: that is no reason to take it for a key.
-    seen = None if _is_clock(column) else finding_of_contents(column, held)
+    seen = None if _is_clock(column, held) else finding_of_contents(column, held)
     if named is None or (seen is not None and seen.kind is Kind.OTHER_PEOPLE):
         return seen
     return named
@@ -227,19 +227,21 @@ def _usable(column: TableColumn, table: TableSchema, held: ColumnContents | None
         return DraftColumn(column, Role.SUMMED)
     if column.type is None:
         return DraftColumn(column, Role.NOT_READABLE, _unread(column, table))
-    if _is_clock(column):
+    if _is_clock(column, held):
         unit = (held and held.clock_unit) or clock_unit(column.name) or "milliseconds"
         stamps = replace(column, type=ColumnType.TIMESTAMP, time_unit=unit)
         return DraftColumn(stamps, Role.WITHHELD, _CLOCK_REASON, Kind.TIME)
     return DraftColumn(column, Role.ASKED, is_measured=is_measured(column, held))
 
 
-def _is_clock(column: TableColumn) -> bool:
-    return column.type is ColumnType.INT64 and is_clock(column.name)
+def _is_clock(column: TableColumn, held: ColumnContents | None) -> bool:
+    return column.type is ColumnType.INT64 and (
+        is_clock(column.name) or (held is not None and held.clock_unit != "")
+    )
 
 
 _CLOCK_REASON = (
-    "its name says that it counts time since 1970, of which hardly two members share a value. State the unit that it "
+    "it seems to count time since 1970, of which hardly two members share a value. State the unit that it "
     "counts, and questions can restrict it to ranges; to group by it, add its day to the data"
 )
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import duckdb
 
+from dp_service.queries.times import TimeUnit
 from dp_service.terms import ColumnType
 from gris_cli.data.errors import InputError
 from gris_cli.data.policy.column_types import CLOCK_UNITS, is_of_this_time
@@ -34,6 +35,7 @@ _MEMBERS, _VALUES, _COMPARED = '"all members"', '"values of a column"', '"values
 
 # From this share of rows on, values that one member alone has make a column an identifier or free text.
 _ALONE = 0.5
+_YEAR = 31_556_952_000_000
 # From this share on, values that are members too make a column one of other people.
 _OF_MEMBERS = 0.8
 # Beyond this share of the texts looked at, what they look like is what the column holds.
@@ -74,7 +76,8 @@ class ColumnContents:
         looks: What most values look like, such as an address of mail; empty: nothing known.
         words: How many words a text has on average.
         length: How many characters.
-        clock_unit: What integers count since 1970, by their middle, if their name says that they do.
+        clock_unit: What integers count since 1970: by their middle, if their name says that they do, or if hardly two
+            members share one and nearly all are of the years 2000 to 2039.
     """
 
     rows: int
@@ -228,13 +231,23 @@ def _contents(
         return ColumnContents(rows, values, 0.0, 0.0)
     looks, words, length = _texts(connection) if column.type is ColumnType.STRING else ("", 0.0, 0.0)
     members = 0.0 if column.type is ColumnType.DATE else _of_members(connection, column)
-    unit = _clock_unit(connection) if column.type is ColumnType.INT64 and is_clock(column.name) else ""
+    is_possible = is_clock(column.name) or (alone > _ALONE * rows and not is_key(column.name))
+    is_clocks = column.type is ColumnType.INT64 and is_possible
+    unit = _clock_unit(connection, column.name) if is_clocks else ""
     return ColumnContents(rows, values, alone / rows, shared / rows, members, looks, words, length, unit)
 
 
-def _clock_unit(connection: duckdb.DuckDBPyConnection) -> str:
-    (middle,) = _row(connection, f"SELECT quantile_disc(value, 0.5)::BIGINT FROM {_VALUES}")  # noqa: S608
-    return next((unit.name.lower() for unit in CLOCK_UNITS if is_of_this_time(middle, unit)), "")
+def _clock_unit(connection: duckdb.DuckDBPyConnection, name: str) -> str:
+    """Return the unit in which numbers are times: the middle one, or by another name nearly all and of these years."""
+    shares, of_time = ("[0.5]", is_of_this_time) if is_clock(name) else ("[0.01, 0.99]", _is_recent)
+    (found,) = _row(connection, f"SELECT quantile_disc(value, {shares}) FROM {_VALUES}")  # noqa: S608
+    fits = (unit for unit in CLOCK_UNITS if all(of_time(each, unit) for each in found))
+    return next((unit.name.lower() for unit in fits), "")
+
+
+def _is_recent(value: int, unit: TimeUnit) -> bool:
+    """Return whether a number of units since 1970 falls into the years 2000 to 2039, as few other numbers do."""
+    return 30 <= value * unit.value / _YEAR < 70
 
 
 def _of_members(connection: duckdb.DuckDBPyConnection, column: TableColumn) -> float:

@@ -228,6 +228,16 @@ def test_integers_that_count_time_become_the_time_in_their_unit(
     assert ["member", "asked about", "asked about"] == [each["role"] for each in reported["columns"]]
 
 
+@pytest.mark.parametrize(("step", "is_time"), [("60", True), ("1000000", False)])
+def test_integers_of_these_years_are_the_time_whatever_their_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], step: str, is_time: bool
+) -> None:
+    """Hardly two members share one; numbers that go on beyond these years are something else."""
+    columns = f"i % 50 AS user_id, 'P' || i % 9 AS page, 1767225600 + i * {step} AS begun"
+    table, *_ = drafted(capsys, "--data", write(tmp_path / "t.parquet", columns))
+    assert (table.time is not None) is is_time
+
+
 @pytest.mark.parametrize("as_json", [False, True])
 def test_a_table_of_ids_alone_has_no_draft(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], as_json: bool
