@@ -13,11 +13,13 @@ from pinot_connector.engines.parquet import quoted
 from pinot_connector.errors import EngineError
 
 _TEXT = "VARCHAR"
-_LIKELY = ("BIGINT", "DOUBLE", "DATE", "TIMESTAMP")
+_LIKELY = ("BIGINT", "DOUBLE", "DATE", "TIMESTAMP", "BOOLEAN")
 
 
 def csv_types(path: Path) -> dict[str, str]:
-    """Return the type that all values of each column have, by DuckDB's name. A number that begins with 0 is a code.
+    """Return the type that all values of each column have, by DuckDB's name.
+
+    A number that begins with 0 is a code, and of words `true` and `false` alone are truth values.
 
     Raises:
         InputError: The file cannot be read.
@@ -36,7 +38,7 @@ def csv_types(path: Path) -> dict[str, str]:
 def _type(connection: duckdb.DuckDBPyConnection, name: str) -> str:
     text = quoted(name)
     fits = ", ".join(f"count({text_as(name, kind)}) = count({text})" for kind in _LIKELY)
-    is_code = f"coalesce(bool_or(regexp_matches({text}, '^0[0-9]')), false)"
+    is_code = f"coalesce(bool_or(regexp_matches({text}, '(?i)^(0[0-9]|t$|f$|yes$|no$)')), false)"
     found = connection.execute(f"SELECT count({text}) > 0 AND NOT {is_code}, {fits} FROM rows").fetchone()  # noqa: S608
     is_typed, *are_fit = found or (False,)
     return next((kind for kind, is_fit in zip(_LIKELY, are_fit, strict=False) if is_typed and is_fit), _TEXT)

@@ -238,6 +238,19 @@ def test_integers_of_these_years_are_the_time_whatever_their_name(
     assert (table.time is not None) is is_time
 
 
+@pytest.mark.parametrize(
+    ("values", "kind"), [("true,false", "bool"), ("yes,no", "string"), ("t,f", "string")]
+)
+def test_words_of_csv_are_truth_values_if_they_are_true_and_false(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], values: str, kind: str
+) -> None:
+    """Other words may be texts, such as the code of Norway."""
+    lines = [f"{1000 + i % 300 * 7},{values.split(',')[i % 2]}" for i in range(600)]
+    (tmp_path / "t.csv").write_text("\n".join(["user_id,promo", *lines]) + "\n")
+    table, *_ = drafted(capsys, "--data", str(tmp_path / "t.csv"))
+    assert [str(each.type) for each in table.columns if each.name == "promo"] == [kind]
+
+
 @pytest.mark.parametrize("as_json", [False, True])
 def test_a_table_of_ids_alone_has_no_draft(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], as_json: bool
