@@ -445,3 +445,42 @@ def test_pinot_counts_what_is_looked_up(planned: Ask) -> None:
     assert [
         [row[: len(names)] for row in each.rows] for each, names in zip(found, read, strict=True)
     ] == answers
+
+
+COPIED = parse_policy("""
+epsilon_per: 0.15
+delta: 1e-10
+count_noise: gaussian
+tables:
+  t:
+    member: member
+    measures: {distinct_members: true}
+    contributions: {bound: prepared, delta: 2, units: 20, elements: [text, number], period: all}
+    columns:
+      text: {type: string, group_by: true}
+      number: {type: int64, group_by: true}
+""")
+
+
+def test_the_weights_of_a_prepared_copy_are_those_that_duckdb_adds_up(planned: Ask) -> None:
+    """One of a row each by all columns of the copy, and by fewer the largest of a member's."""
+    random_ = random.Random(4)
+    rows = [
+        (f"m{member}", text, number, random_.randrange(1, 101))
+        for member in range(30)
+        for text, number in random_.sample([(text, number) for text in PAGES for number in range(5)], 9)
+    ]
+    questions = [
+        resolve(HistogramQuery("t", by, Measure.DISTINCT_MEMBERS), COPIED, now=NOW)
+        for by in (("text", "number"), ("text",), ("number",))
+    ]
+    columns = {"member": "VARCHAR", "text": "VARCHAR", "number": "BIGINT", "weight": "INTEGER"}
+    found = planned({"t": Table(columns, rows)}, [render(each, "pinot") for each in questions])
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"CREATE TABLE t ({', '.join(f'{name} {kind}' for name, kind in columns.items())})"
+        )
+        store(connection, "t", rows)
+        wanted = [connection.execute(render(each, "duckdb")).fetchall() for each in questions]
+    assert all(wanted)
+    assert [[tuple(row) for row in each.rows] for each in found] == wanted
