@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import Coroutine
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import grpc
@@ -135,10 +135,6 @@ class RequestRunner:
         # If the caller has left, nothing else retrieves the exception, and asyncio would log a warning.
         if not task.cancelled():
             task.exception()
-
-
-async def _next(parts: AsyncIterator[Result]) -> Result | None:
-    return await anext(parts, None)
 
 
 def _status_of(error: Exception) -> Status:

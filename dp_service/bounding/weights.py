@@ -18,11 +18,6 @@ most 1024, is what counts in full in place of tau.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import isqrt
-
-from dp_service.terms import GRID
-
 WEIGHT_COLUMN = "weight"
 """The column of a prepared copy that says how much a member counts, on the grid."""
 
@@ -37,30 +32,3 @@ def least_kept(grid: int) -> int:
     have to hide ever smaller contributions to ever more elements.
     """
     return grid // 8
-
-
-def weight(squared_distance: int, square_sum: int) -> int:
-    """Return W of a member.
-
-    Args:
-        squared_distance: D, on the grid.
-        square_sum: Q, the sum of the squares of its cells, positive.
-
-    >>> weight(49 * GRID**2, 625)
-    28
-    """
-    return min(GRID, isqrt(squared_distance // square_sum))
-
-
-def weighted(cells: Sequence[int], squared_distance: int, *, least: int = 1) -> list[int]:
-    """Return what a member adds to the counts of its elements, on the grid: the reference for engines.
-
-    Args:
-        cells: The cells of one member, each at least 1.
-        squared_distance: D, on the grid.
-        least: The least contribution that counts.
-    """
-    if not cells:
-        return []
-    by = weight(squared_distance, sum(cell * cell for cell in cells))
-    return [by * cell if by * cell >= least else 0 for cell in cells]

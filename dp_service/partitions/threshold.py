@@ -17,10 +17,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from dp_service.noise.distribution import exact_bound, gaussian_tail
-from dp_service.noise.interval_arithmetic import certainly_below, interval_context
+from dp_service.noise.interval_arithmetic import certainly_below
 from dp_service.partitions.noisy_comparison import upper_tail
 
-_CONTEXT = interval_context(256)
 # Where sigma is many units, the last digits of T are worth nothing: a step is sigma / 2^20.
 _STEP_BITS = 20
 

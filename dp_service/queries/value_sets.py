@@ -70,7 +70,6 @@ class Texts:
 
 
 ALL_TEXTS = Texts(frozenset(), excluded=True)
-ValueSet = Texts | Intervals
 
 
 def known_texts(column: Column) -> frozenset[str] | None:

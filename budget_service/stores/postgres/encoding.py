@@ -310,10 +310,6 @@ def _hold_rows(account: Account, holds: Iterable[Hold]) -> list[dict[str, Any]]:
     return [{"level": each.level_of(account).text, "window_start": each.window_start} for each in holds]
 
 
-def _amounts(cost: Cost) -> tuple[int, int]:
-    return cost.information, cost.calls
-
-
 @reads("balances", itemgetter("level"))
 def read_balance(row: Mapping[str, Any]) -> Balance:
     """Return the balance of a row of its table."""

@@ -9,7 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 
-from dp_service.bounding.order import kept, table_salt
+from dp_service.bounding.order import table_salt
 from dp_service.noise.encoding import length_prefixed
 from dp_service.queries.asked_numbers import AskedQuantile, Measure
 from dp_service.queries.canonical import canonicalise
@@ -22,6 +22,7 @@ from dp_service.queries.value_columns import QuantileColumn
 from dp_service.terms import MemberValue, RankFunction, ValueType
 from dp_service.values.cells import Grid
 from dp_service.values.quantum import Value
+from tests.support.bounding import kept
 from tests.support.cells import cell_of
 from tests.support.queries.sums import Row
 

@@ -7,8 +7,7 @@ from itertools import accumulate
 from operator import or_
 from typing import Any, NamedTuple
 
-from dp_service.bounding.order import kept
-from dp_service.bounding.weights import least_kept, weighted
+from dp_service.bounding.weights import least_kept
 from dp_service.queries.asked_numbers import DistinctValues, Measure
 from dp_service.queries.columns import Column, Lookup, Nulls
 from dp_service.queries.dimensions import Dimension
@@ -33,6 +32,7 @@ from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Policy, Table
 from dp_service.queries.times import Refresh
 from dp_service.terms import GRID
+from tests.support.bounding import kept, weighted
 
 
 class Row(NamedTuple):

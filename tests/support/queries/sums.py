@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from dp_service.bounding.weights import least_kept, weight
+from dp_service.bounding.weights import least_kept
 from dp_service.parameters.numbers import Average
 from dp_service.queries.asked_numbers import AskedNumber, Measure, Part, sum_of
 from dp_service.queries.canonical_columns import QueryValue
@@ -24,6 +24,7 @@ from dp_service.queries.tables import Policy, Table
 from dp_service.queries.value_columns import ValueColumn, ValueNulls
 from dp_service.terms import GRID, AggregateFunction, ValueType
 from dp_service.values.quantum import Value
+from tests.support.bounding import weight
 from tests.support.member_sums import SummedColumn, group_sums
 
 NOW = 1_700_000_000

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from dp_service.bounding.weights import least_kept, weighted
+from dp_service.bounding.weights import least_kept
 from dp_service.mechanisms import Currency
 from dp_service.mechanisms.bounded import BoundGauss, ContributionBound, Counted
 from dp_service.terms import GRID
@@ -34,6 +34,7 @@ from pinot_connector.errors import DataUnreadable, EngineRefused, InvalidQuestio
 from pinot_connector.parameters import BoundedBy, Contributions, IntervalKind, Mechanism, OneLook, Shift
 from pinot_connector.questions import Measure
 from pinot_connector.results import PrivateResult
+from tests.support.bounding import weighted
 from tests.support.clients import blocking_client_of, client_of, own_client
 from tests.support.fake_pinot import FakePinot
 from tests.support.slight_noise import is_near, require_list, require_near

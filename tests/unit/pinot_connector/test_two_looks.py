@@ -14,7 +14,6 @@ import grpc
 from gris_api.budget.v1 import budget_pb2
 from gris_api.dp.v1 import dp_pb2
 
-from dp_service.bounding.weights import weighted
 from dp_service.terms import GRID
 from gris_gateway.rpc_errors import status_of_error
 from pinot_connector.engines.duckdb import DuckDBEngine
@@ -29,6 +28,7 @@ from pinot_connector.errors import (
 from pinot_connector.parameters import NamesLook
 from pinot_connector.release_store import MemoryReleaseStore
 from pinot_connector.results import PrivateResult
+from tests.support.bounding import weighted
 from tests.support.clients import client_of
 from tests.support.embedded import UNHURRIED
 from tests.support.relay import relayed

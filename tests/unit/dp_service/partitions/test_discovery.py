@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dp_service.bounding.contributions import Contributions
-from dp_service.bounding.order import kept
 from dp_service.noise.gaussian_price import variance_for
 from dp_service.partitions import KeyedElementNoise, Method, Parameters, discover, rounds
 from dp_service.partitions.grid import WeightGrid
 from dp_service.partitions.schedule import Grids, geometric_shares
 from dp_service.partitions.weighting import TooManyError
+from tests.support.bounding import kept
 from tests.support.element_keys import element_keys
 from tests.support.some import some
 

@@ -22,7 +22,6 @@ from zoneinfo import ZoneInfo
 import duckdb
 import pytest
 
-from dp_service.bounding.weights import weight
 from dp_service.terms import GRID
 from gris_cli.__main__ import main
 from gris_cli.data.bound.bounded_copies import Bounded, BoundedCopyRequest
@@ -30,6 +29,7 @@ from gris_cli.data.bound.on_duckdb import bounded_copy
 from gris_cli.data.bound.source import Columns
 from gris_cli.data.errors import InputError
 from pinot_connector.engines.bounded_copy import read_bounded_copy
+from tests.support.bounding import weight
 from tests.support.texts import NOT_UTF8, write_rows, write_times
 from tests.support.zones import unknown_zone
 

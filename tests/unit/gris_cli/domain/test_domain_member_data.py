@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dp_service.bounding.order import kept
 from dp_service.terms import ColumnType
 from gris_cli.data.domain.canonical_pairs import Source
 from gris_cli.data.domain.member_data import Pairs, read_pairs
 from gris_cli.data.errors import InputError
+from tests.support.bounding import kept
 from tests.support.element_keys import element_keys
 from tests.support.texts import NOT_UTF8, write_rows
 

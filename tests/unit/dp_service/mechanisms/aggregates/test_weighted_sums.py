@@ -13,13 +13,13 @@ from math import ceil, floor, isqrt
 
 import pytest
 
-from dp_service.bounding.weights import weight
 from dp_service.mechanisms import Currency
 from dp_service.mechanisms.aggregates import BoundMoments, SumShare
 from dp_service.mechanisms.bounded import ContributionBound, Counted
 from dp_service.noise.gaussian_price import DISCRETENESS
 from dp_service.terms import GRID
 from dp_service.values.bounds import Clamp
+from tests.support.bounding import weight
 
 CURRENCY = Currency(Fraction(2), Fraction(1, 20))
 ELEMENTS = 4

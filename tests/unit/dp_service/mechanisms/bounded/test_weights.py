@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dp_service.bounding.weights import MAX_SQUARED_DISTANCE, least_kept, weight, weighted
+from dp_service.bounding.weights import MAX_SQUARED_DISTANCE, least_kept
 from dp_service.mechanisms.bounded import BoundGauss
 from dp_service.mechanisms.bounded.threshold import _Hiding, hiding_threshold
 from dp_service.terms import GRID
+from tests.support.bounding import weight, weighted
 
 from .weighted import RULE, Broken, Cells, Profile, Rule, compared, look, members, neighbours, tail
 
