@@ -7,6 +7,7 @@ import binascii
 import json
 import re
 from dataclasses import dataclass
+from typing import TypeVar
 
 from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import budget_pb2
@@ -47,6 +48,8 @@ MAX_REASON_CHARACTERS = 256
 
 # Of a store: one number, or the two of Redis.
 _POSITION = re.compile(r"[0-9]{1,18}(-[0-9]{1,18})?")
+
+_Change = TypeVar("_Change", CloseAccount, ReopenAccount)
 
 _KINDS = {
     EntryKind.SETTLED: pb.CHARGE_KIND_SETTLED,
@@ -164,19 +167,11 @@ def parse_refund(message: pb.RefundChargeRequest, sender: Administrator) -> Refu
     return without_charge(account, release_id, reason, request_id, actor=sender.actor)
 
 
-def parse_close(message: pb.CloseAccountRequest, sender: Administrator) -> CloseAccount:
+def parse_account_change(
+    kind: type[_Change], message: pb.CloseAccountRequest | pb.ReopenAccountRequest, sender: Administrator
+) -> _Change:
     """Return the request, or raise InvalidFieldError."""
-    return CloseAccount(
-        account=parse_account(message.account),
-        request_id=parse_id(message.request_id, "request_id"),
-        actor=sender.actor,
-        reason=parse_reason(message.reason),
-    )
-
-
-def parse_reopen(message: pb.ReopenAccountRequest, sender: Administrator) -> ReopenAccount:
-    """Return the request, or raise InvalidFieldError."""
-    return ReopenAccount(
+    return kind(
         account=parse_account(message.account),
         request_id=parse_id(message.request_id, "request_id"),
         actor=sender.actor,

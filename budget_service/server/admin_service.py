@@ -15,7 +15,7 @@ from gris_api.budget.v1 import admin_pb2_grpc
 from budget_service.ledger.ignorable import PROBLEM, first_ignorable
 from budget_service.ledger.limits import NO_LIMITS
 from budget_service.ledger.outcomes import Answer, Cancelled, ClockResumed, CurrencyChanged, LimitsSet
-from budget_service.ledger.requests import AccountRequest
+from budget_service.ledger.requests import AccountRequest, CloseAccount, ReopenAccount
 from budget_service.ledger.requests import SetLimits as ChangedLimits
 from budget_service.ledger.values import InvalidFieldError, Unit
 from budget_service.server import admin_messages as messages
@@ -178,7 +178,9 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         self, message: pb.CloseAccountRequest, context: Context
     ) -> pb.CloseAccountResponse:
         """Close an account."""
-        answer = await self._changed(messages.parse_close(message, self._sender(context)))
+        answer = await self._changed(
+            messages.parse_account_change(CloseAccount, message, self._sender(context))
+        )
         return pb.CloseAccountResponse(replayed=answer.replayed)
 
     @_changing
@@ -186,7 +188,9 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         self, message: pb.ReopenAccountRequest, context: Context
     ) -> pb.ReopenAccountResponse:
         """Open a closed account again."""
-        answer = await self._changed(messages.parse_reopen(message, self._sender(context)))
+        answer = await self._changed(
+            messages.parse_account_change(ReopenAccount, message, self._sender(context))
+        )
         return pb.ReopenAccountResponse(replayed=answer.replayed)
 
     async def _changed(self, request: AccountRequest) -> Answer:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import typer
 
 from gris_cli.budget.backup import backup
-from gris_cli.budget.close import close
+from gris_cli.budget.closing import close, reopen
 from gris_cli.budget.journal import journal
 from gris_cli.budget.new_currency import new_currency
 from gris_cli.budget.refund import refund
-from gris_cli.budget.reopen import reopen
 from gris_cli.budget.resume_clock import resume_clock
 from gris_cli.budget.seal import seal
 from gris_cli.budget.set_limit import set_limit
