@@ -1,4 +1,9 @@
-"""The order in which a member's elements are kept: by the salted SHA-256 of member and element."""
+"""The order in which a member's elements are kept: by the salted SHA-256 of member and element.
+
+Hashed are the salt, the member and the values of the element, each with its length in front (`length_prefixed`), as
+canonical texts in UTF-8. Elements are kept in ascending order of the hash, ties in code-point order. Engines compute it
+(`render.dialects`), and tests compare what they compute with Python's.
+"""
 
 from __future__ import annotations
 
