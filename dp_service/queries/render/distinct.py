@@ -1,7 +1,8 @@
 """Queries for counts of distinct values: how many values some member keeps, in each element.
 
 Of the rows that the question's filters leave, a member has some distinct values in an element, NULL being none of them.
-It keeps the first c by the hash of `dp_service.bounding.order`, under a salt of its own. A value counts once in an element, also where several keep it.
+It keeps the first c by the hash of `dp_service.bounding.order`, under a salt of its own. A value counts once in an
+element, also where several keep it.
 
 Why a member changes a count by at most c: which values a member keeps follows from its own rows and public numbers
 alone, so those of all others are the same with this member and without it. The union of what is kept in an element has
