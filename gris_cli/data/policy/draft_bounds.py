@@ -155,6 +155,12 @@ class UsualLists:
         cells = [self._cells(each.element, f"sum({amount})") for each in self._listed]
         return least_error(lambda bound: self._errors(cells, [bound] * len(cells)), most)
 
+    def most_cut(self, amount: str, rows: int, row_upper: int, upper: int) -> float:
+        """Return which share bounds cut at most of a large sum of a list, by SQL of what each row adds."""
+        cells = [self._cells(each.element, f"sum({amount})") for each in self._listed]
+        bounds = [min(upper, math.ceil(rows / each.delta) * row_upper) for each in self._listed]
+        return max(each.most_cut for each in self._errors(cells, bounds))
+
     def _errors_of_rows(self, rows: int) -> Iterator[Errors]:
         return self._errors(self._rows, [math.ceil(rows / each.delta) for each in self._listed])
 

@@ -62,6 +62,7 @@ class DraftValue:
         cut: Which share of the sum of members' totals the upper bound cuts.
         month_cut: Which share of sums by month their upper bound cuts.
         rows_cut: Which share of the sum the bounds of rows cut.
+        most_cut: Which share all of these bounds cut at most of a large sum of a usual list.
         grid: Scale, first and last edge of the cells, and their number.
         is_whole: Whether a column of fractions holds whole numbers alone.
         missing: The share of rows without a number that can be summed.
@@ -78,6 +79,7 @@ class DraftValue:
     cut: float
     month_cut: float
     rows_cut: float
+    most_cut: float
     grid: tuple[str, Fraction, Fraction, int]
     is_whole: bool
     missing: float
@@ -165,10 +167,10 @@ def _value(
         in_months = _bounds(monthly, _reached(connection, by_month))
     in_total = _reached(connection, clamped)
     lower, upper = _bounds(totals, in_total)
+    # Of missing values `least` would make the bound itself.
+    usable = f"abs({name}::DOUBLE) <= {_POWERS[-1]}"
+    amount = f"CASE WHEN {usable} THEN greatest(0, least({high}, {name}::DOUBLE)) ELSE 0 END"
     if not low:
-        # Of missing values `least` would make the bound itself.
-        usable = f"abs({name}::DOUBLE) <= {_POWERS[-1]}"
-        amount = f"CASE WHEN {usable} THEN greatest(0, least({high}, {name}::DOUBLE)) ELSE 0 END"
         upper = lists.upper(amount, _above(in_total[1]))
     digits = _digits(connection, source)
     usual = _Numbers(np.abs(numbers.each), numbers.often * (numbers.each != 0)).quantile(0.5)
@@ -184,6 +186,9 @@ def _value(
         high_value = max(high_value, min(totals.quantile(0.995), in_total[1]))
     # Averages, as ranks, hardly miss rows beyond; a sum takes no more of a member than its bounds.
     ranked, reaching = lists.rows_ranked(name), _above(max(-lower, upper) / max(-low, high))
+    rows_of_member = min(shape.rows, max(ranked, reaching))
+    rows_cut = numbers.sum_of(np.abs(numbers.each - np.clip(numbers.each, low, high))) / numbers.size
+    most_cut = 0.0 if low else lists.most_cut(amount, rows_of_member, high, upper)
     yield DraftValue(
         name=column.name,
         type=type_,
@@ -191,11 +196,12 @@ def _value(
         totals=(lower, upper),
         months=in_months,
         rows=rows,
-        rows_of_member=min(shape.rows, max(ranked, reaching)),
+        rows_of_member=rows_of_member,
         rows_ranked=min(shape.rows, ranked),
         cut=totals.cut(upper),
         month_cut=0.0 if in_months is None else monthly.cut(in_months[1]),
-        rows_cut=numbers.sum_of(np.abs(numbers.each - np.clip(numbers.each, low, high))) / numbers.size,
+        rows_cut=rows_cut,
+        most_cut=rows_cut + most_cut,
         grid=_grid(low_value, high_value, quantum, type_),
         is_whole=digits == 0 and type_ is ValueType.DECIMAL,
         missing=_missing(connection, draft, float(numbers.often.sum())),

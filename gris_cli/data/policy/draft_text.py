@@ -78,8 +78,8 @@ _CONTRIBUTIONS = (
     "price; a larger longest_list shows longer lists."
 )
 _CUT = (
-    "Bounds cut at most so much of the number of rows that were read, in all and in large elements of usual lists; "
-    "sums can lose more. Answers say what follows from it. DECIDE: state a larger part, or none, where that is not so."
+    "Bounds cut at most so much of the number of rows that were read, and of sums, in all and in large elements of "
+    "usual lists. Answers say what follows from it. DECIDE: state a larger part, or none, where that is not so."
 )
 _SUMS = "max_members and max_rows promise that the table never grows beyond: far above what it has."
 _MEASURES = "Members are counted once each, so one member changes a count by at most 1. "
@@ -248,9 +248,10 @@ def _contributions(drafted: Drafted, shape: Shape) -> Iterator[str]:
     yield f"      units: {UNITS}"
     yield f"      most_units: {MOST_UNITS}"
     yield f"      longest_list: {LONGEST_LIST}"
-    if shape.largest_cut <= 1 / 2:
+    largest_cut = max(shape.largest_cut, *(each.most_cut for each in drafted.values), 0.0)
+    if largest_cut <= 1 / 2:
         yield from comment(_CUT, 6)
-        yield f"      largest_cut: 1/{_part(shape.largest_cut)}"
+        yield f"      largest_cut: 1/{_part(largest_cut)}"
     if drafted.values:
         yield from comment(_SUMS, 6)
         yield f"      sums: {{max_members: {shape.most_members}, max_rows: {shape.most_rows}}}"

@@ -68,6 +68,13 @@ def test_an_amount_is_bounded_by_what_members_have_in_an_element(rows: duckdb.Du
     assert lists(rows, LITTLE_NOISE).upper("paid", 1024) == 256
 
 
+def test_the_cut_of_sums_is_that_of_the_element_that_loses_most(rows: duckdb.DuckDBPyConnection) -> None:
+    """In 15 of 16 pages members have 10, of which 4 rows of at most 1 count, as many as a page has of 64."""
+    of_views = lists(rows, LITTLE_NOISE)
+    of_views.typical("page", LITTLE_NOISE)
+    assert of_views.most_cut("paid", rows=64, row_upper=1, upper=1024) == pytest.approx(0.6)
+
+
 @pytest.mark.parametrize(("copies", "expected"), [(1, 1), (100, 64)])
 def test_quantiles_of_few_rows_have_few_of_a_member(
     rows: duckdb.DuckDBPyConnection, copies: int, expected: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from dp_service.queries.tables import Table
 from gris_cli.__main__ import main
 from gris_cli.data.policy.draft import Draft, Role, draft_of, member_of
 from gris_cli.data.policy.draft_contents import contents_of, reading
+from gris_cli.data.policy.draft_text import draft_text
+from gris_cli.data.policy.draft_text import drafted as draft_of_rows
 from gris_cli.data.table_schema import file_schema
 from tests.support import judged_columns
 from tests.support.command_line import run_json
@@ -330,6 +333,15 @@ def test_no_more_rows_count_in_sums_and_averages_than_need_to(
     (paid,) = drafted(capsys, "--data", write(tmp_path / "t.parquet", columns, rows=1768))[0].values
     assert [paid.row_upper, paid.upper] == [Fraction(128), Fraction(4096)]
     assert paid.rows == 32
+
+
+@pytest.mark.parametrize(("cut", "stated"), [(0.2, "largest_cut: 1/4"), (0.4, "largest_cut: 1/2")])
+def test_the_largest_cut_is_of_sums_too(tmp_path: Path, cut: float, stated: str) -> None:
+    """Answers state upper bounds of sums by it, which would be false if bounds cut more of them."""
+    schema = file_schema(write(tmp_path / "t.parquet"))
+    found = draft_of_rows(schema, "customer_id", reads_rows=True)
+    losing = replace(found.values[0], most_cut=cut)
+    assert stated in draft_text([replace(found, values=(losing,))])
 
 
 @pytest.mark.parametrize("largest", ["1e300", "1e12", "1e-3", "-50"])
