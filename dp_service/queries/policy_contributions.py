@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from dp_service.bounding.weights import MAX_SQUARED_DISTANCE, WEIGHT_COLUMN
+from dp_service.bounding.weights import WEIGHT_COLUMN
 from dp_service.noise.discrete_gaussian import MAX_VARIANCE
 from dp_service.noise.gaussian_price import rho_of_units, variance_for
 from dp_service.queries.policy_faults import Fault
@@ -128,11 +128,9 @@ def _of_noise(policy: Policy, table: Table, block: Contributions) -> _Found:
     if block.longest_list is not None:
         looks = [(bound, 1 - NAMES_SHARE), (promised(block) or -(-bound // 2), NAMES_SHARE)]
     for most, part in looks:
-        distances = list(_squared_distances(table, block, most))
+        distances = _squared_distances(table, block, most)
         if any(variance_for(distance, part * rho) > MAX_VARIANCE for distance in distances):
             yield "units", "expected more, or fewer rows of a member: the noise is too large to be drawn"
-        elif any(distance >= MAX_SQUARED_DISTANCE for distance in distances):
-            yield "bound", "expected fewer rows of a member: queries could not compute weights exactly"
 
 
 def _squared_distances(table: Table, block: Contributions, bound: int) -> Iterator[int]:
@@ -173,11 +171,8 @@ def _check_rows(table: Table, fault: Fault) -> None:
     block, measures = table.contributions, table.measures
     path: KeyPath = ("tables", table.name, "measures")
     is_in_query = block is not None and block.bounded_by is BoundedBy.IN_QUERY
-    if is_in_query and measures.assumed_tau is not None:
-        fault(
-            (*path, "events", "tau_is"),
-            "expected clipped: the query that bounds members clips their events too",
-        )
+    if is_in_query and measures.events is not None:
+        fault((*path, "events"), "expected rows instead, which bound: in_query divides among the elements")
     if measures.rows is not None and not is_in_query:
         fault((*path, "rows"), "expected this key only beside contributions with bound: in_query")
     for room, columns in (("values", table.values), ("quantiles", table.quantiles)):
@@ -186,8 +181,6 @@ def _check_rows(table: Table, fault: Fault) -> None:
                 fault(
                     ("tables", table.name, room, each.name, "rows"), "expected at most rows of the measures"
                 )
-    if measures.rows is not None and measures.events is not None:
-        fault((*path, "events"), "expected none beside rows: both say how many rows of a member count")
 
 
 def _check_rest(table: Table, fault: Fault) -> None:

@@ -17,7 +17,7 @@ from tests.support.world import COFACTS, World
 DELTA_1, DELTA_2, MOST, UNITS = 4, 8, 75, 40_000
 _TABLE = """
     member: member_id
-    measures: {distinct_members: true, events: {tau: 2, tau_is: clipped}}
+    measures: {distinct_members: true, rows: 16}
     columns:
       member_id: {type: string}
       article_id: {type: string, group_by: true, typical: 8, filter: [in, not_in]}

@@ -57,11 +57,11 @@ tables:
     member: member_id
     time: {{column: day, type: date, buckets: {{week: 1}}}}
     contributions: {{{_ONE_LOOK}, {_SUMS}, largest_cut: 1/16}}
-    measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}, distinct: {{city: 2}}}}
+    measures: {{distinct_members: true, rows: 2, distinct: {{city: 2}}}}
     columns: {typically(1, KNOWN)}
     values: {_VALUES}
   quantiles: {{member: member_id, contributions: {{{_ONE_LOOK}}},
-    measures: {{distinct_members: true, events: {{tau: 1, tau_is: clipped}}}}, columns: {typically(1, KNOWN)},
+    measures: {{distinct_members: true, rows: 1}}, columns: {typically(1, KNOWN)},
     quantiles: {_GRID}}}
 """
 TABLES = (

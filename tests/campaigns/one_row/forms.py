@@ -65,7 +65,7 @@ tables:
     member: member
     contributions: {{bound: in_query, units: 10, min_count: 1,
                      sums: {{max_members: 1000, max_rows: 100000}}}}
-    measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}},
+    measures: {{distinct_members: true, rows: 2,
                distinct: {{text: 2, number: 3, small: 1, day: 1}}}}
     columns: {typically(1, _COLUMNS.replace("NULLS", ""))}
     values:
@@ -75,7 +75,7 @@ tables:
     member: member
     contributions: {{bound: in_query, units: 10, min_count: 1,
                      longest_list: 400}}
-    measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
+    measures: {{distinct_members: true, rows: 2}}
     columns: {typically(1, _COLUMNS.replace("NULLS", ""))}
     quantiles:
       price: {{type: decimal, quantum: '0.01',

@@ -40,7 +40,7 @@ count_noise: gaussian
 tables:
   {table}:
     member: member
-    measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}{distinct}}}
+    measures: {{distinct_members: true, rows: 6{distinct}}}
     contributions: {{bound: in_query, units: 20, min_count: 2{looks}}}
     columns:
       text: {{type: string, group_by: true, typical: 3, filter: [not_in]}}

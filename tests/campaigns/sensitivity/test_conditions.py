@@ -30,7 +30,7 @@ tables:
     member: member
     contributions:
       {{bound: in_query, units: 10, min_count: 1, sums: {{max_members: 1000, max_rows: 100000}}}}
-    measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
+    measures: {{distinct_members: true, rows: {rows}}}
     columns:
       member: {{type: string}}
       text: {{type: string, group_by: true, typical: {typical}, filter: [in, not_in]{domain}}}
@@ -64,7 +64,9 @@ OF_ROWS = (OF_MEMBERS[1], *OF_MEMBERS[3:5], *AVERAGES, *OF_MEMBERS[5:])
 def policy(*, typical: int = 2, known: bool = False, lower: int = 5, nulls: str = "drop") -> Policy:
     """Return a policy whose values are conditions as well."""
     domain = ", domain: [a, b, z]" if known else ""
-    return parse_policy(POLICY.format(typical=typical, domain=domain, lower=lower, nulls=nulls))
+    return parse_policy(
+        POLICY.format(typical=typical, rows=2 * typical, domain=domain, lower=lower, nulls=nulls)
+    )
 
 
 @st.composite

@@ -232,7 +232,7 @@ def test_a_query_that_bounds_nobody_is_found(tmp_path: Path) -> None:
     rows += [Row("m9", f"t{i % 4}", 1, True, day) for i in range(8)]
     block = {"bound": "in_query", "units": 20}
     columns = {"text": {"type": "string", "group_by": True, "typical": 2}}
-    measures = {"distinct_members": True, "events": {"tau": 2, "tau_is": "clipped"}}
+    measures = {"distinct_members": True, "rows": 4}
     table = {"member": "member", "contributions": block, "measures": measures, "columns": columns}
     policy = {"epsilon_per": "0.15", "delta": "1e-10", "count_noise": "gaussian", "tables": {"t": table}}
     for measure in Measure:
@@ -282,7 +282,7 @@ def test_a_total_that_counts_other_members_is_found(
     rows = [*rows, *rows]
     block = {"bound": "in_query", "units": 20}
     columns = {"text": {"type": "string", "group_by": True, "typical": 4, "domain": ["t0", "t1", "t2", "t3"]}}
-    measures = {"distinct_members": True, "events": {"tau": 2, "tau_is": "clipped"}}
+    measures = {"distinct_members": True, "rows": 8}
     table = {"member": "member", "contributions": block, "measures": measures, "columns": columns}
     policy = {"epsilon_per": "0.15", "delta": "1e-10", "count_noise": "gaussian", "tables": {"t": table}}
     world = World(rows, policy, {}, [HistogramQuery("t", ("text",), measure)])

@@ -37,7 +37,7 @@ tables:
       units: 10
       longest_list: 3
       sums: {max_members: 1000, max_rows: 100000}
-    measures: {distinct_members: true, events: {tau: 2, tau_is: clipped}}
+    measures: {distinct_members: true, rows: 2}
     columns:
       member: {type: string}
       text: {type: string, group_by: true, typical: 1}

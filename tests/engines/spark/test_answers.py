@@ -307,8 +307,7 @@ def test_spark_counts_what_is_looked_up(
     version = engine.data_version("t")
     for question in some(questions):
         resolution = resolve(question, policy, now=NOW)
-        columns = tuple(ExpectedColumn(name, ColumnType(kind)) for name, kind in resolution.columns)
-        query = EngineQuery("t", render(resolution, "spark"), columns, resolution.row_limit)
-        answer = engine.run(query, version)
-        found = [*zip(*answer.elements, answer.counts, strict=True)]
+        answer = engine.run(engine_query(resolution, "spark"), version)
+        firsts = [answer.first_counts] if resolution.parameters.counts_first_elements else []
+        found = [*zip(*answer.elements, answer.counts, *firsts, strict=True)]
         assert found == expected(question, policy, rows)

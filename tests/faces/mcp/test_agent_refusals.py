@@ -33,7 +33,7 @@ tables:
     contributions: {bound: in_query, units: 50, most_units: 200,
       longest_list: 75,
       sums: {max_members: 100000, max_rows: 1000000}}
-    measures: {distinct_members: true, events: {tau: 8, tau_is: clipped}, distinct: {city: 16}}
+    measures: {distinct_members: true, rows: 64, distinct: {city: 16}}
     columns:
       rider_id: {type: string}
       city: {type: string, group_by: true, typical: 8, filter: [in, not_in],

@@ -36,7 +36,7 @@ tables:
     member: member
     contributions: {{bound: in_query, units: 10,
                     sums: {{max_members: 1000, max_rows: 100000}}}}
-    measures: {{distinct_members: true, events: {{tau: {tau}, tau_is: clipped}}}}
+    measures: {{distinct_members: true, rows: {rows}}}
     columns:
       member: {{type: string}}
       text: {{type: string, group_by: true, typical: {typical}, domain: [a, b, z]}}
@@ -70,7 +70,9 @@ def policy(
 ) -> Policy:
     """Return a policy whose queries bound members."""
     return parse_policy(
-        POLICY.format(table=table, typical=typical, tau=tau, whole=whole, number=number, epsilon=epsilon)
+        POLICY.format(
+            table=table, typical=typical, rows=tau * typical, whole=whole, number=number, epsilon=epsilon
+        )
     )
 
 
@@ -153,7 +155,7 @@ tables:
   t:
     member: member
     contributions: {{bound: in_query, units: 10}}
-    measures: {{distinct_members: true, events: {{tau: 1, tau_is: clipped}}}}
+    measures: {{distinct_members: true, rows: 1}}
     columns:
       member: {{type: string}}
       text: {{type: string, group_by: true, typical: 1, domain: [a, b]}}

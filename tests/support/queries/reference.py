@@ -131,11 +131,11 @@ def bounded_answer(
 
 
 def relative_answer(
-    query: HistogramQuery, policy: Policy, rows: list[Row], *, tau: int, now: int
+    query: HistogramQuery, policy: Policy, rows: list[Row], *, now: int
 ) -> list[tuple[Any, ...]]:
     """Return the counts of all contributions, in order, with the number of members whose first element it is."""
     found = _members_of(query, policy, rows, now=now)
-    most = 1 if query.measure is Measure.DISTINCT_MEMBERS else tau
+    most = resolve(query, policy, now=now).parameters.tau
     counts = {
         element: sum(min(count, most) for count in Counter(members).values())
         for element, members in found.items()

@@ -53,7 +53,7 @@ tables:
     member: member_id
     time: {{column: day, type: date}}
     contributions: {{bound: in_query, units: {UNITS}, min_count: 3}}
-    measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
+    measures: {{distinct_members: true, rows: {2 * TYPICAL}}}
     columns: &columns
       member_id: {{type: string}}
       article_id: {{type: string, group_by: true, typical: {TYPICAL}, filter: [in, not_in]}}
@@ -87,7 +87,7 @@ tables:
   shifted:
     member: member_id
     contributions: {{bound: in_query, units: {UNITS}}}
-    measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
+    measures: {{distinct_members: true, rows: 8}}
     columns:
       member_id: {{type: string}}
       article_id: {{type: string, filter: [in]}}

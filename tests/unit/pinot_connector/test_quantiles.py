@@ -58,7 +58,7 @@ tables:
   t:
     member: member
     contributions: {{bound: in_query, units: 9, sums: {{max_members: 600, max_rows: 100000}}}}
-    measures: {{distinct_members: true, events: {{tau: 1, tau_is: clipped}}}}
+    measures: {{distinct_members: true, rows: 2}}
     columns:
       member: {{type: string}}
       text: {{type: string, group_by: true, typical: 2, filter: [in], domain: [a, b, z]}}

@@ -59,7 +59,7 @@ _TABLE = """
       bound: in_query
       units: UNITS
       sums: {max_members: 1000000, max_rows: 1000000000}
-    measures: {distinct_members: true, events: {tau: 3, tau_is: clipped}}
+    measures: {distinct_members: true, rows: 6}
     columns:
       member: {type: string}
       text: {type: string, group_by: true, typical: 2, filter: [in]}

@@ -41,7 +41,7 @@ tables:
   t:
     member: m
     contributions: {{bound: in_query, units: 10, sums: {{max_members: 1000, max_rows: 100000}}}}
-    measures: {{distinct_members: true, events: {{tau: 3, tau_is: clipped}}}}
+    measures: {{distinct_members: true, rows: 6}}
     columns: {typically(2, _COLUMNS)}
     values:
       x: {{type: int64, lower: 2, upper: 10, row_lower: 0, row_upper: 10}}

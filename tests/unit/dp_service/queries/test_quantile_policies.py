@@ -84,7 +84,7 @@ def test_no_cell_of_rows_is_beyond_the_largest_row(scale: str) -> None:
         ("'0.01',", "'0.01', member_value: total,", "number.member_value", "there is no such key"),
         ("'0.01',", "'0.01', row_lower: 30,", "number.row_upper", "more than row_lower"),
         ("'0.01',", "'0.01', nulls: keep,", "number.null_value", "stands for NULL"),
-        ("distinct_members: true", "events: {tau: 1, tau_is: clipped}", "distinct_members", "expected true"),
+        ("distinct_members: true", "rows: 1", "distinct_members", "expected true"),
         ("      number: {type", "      member: {type", "member", "other than the member column"),
         ("      number: {type", "      MEMBER: {type", "quantiles.MEMBER", "differ in more than case"),
         ("      number: {type", "      text: {type", "quantiles.text", "the type, int64"),

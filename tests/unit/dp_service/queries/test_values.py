@@ -84,11 +84,11 @@ def test_bounds_are_whole_numbers_of_the_quantum() -> None:
         ),
         (
             "measures: {distinct_members: true}",
-            "measures: {distinct_members: true, events: {tau: 1000000, tau_is: clipped}}",
+            "measures: {distinct_members: true, rows: 500000}",
             "values.number",
             "too large to be drawn",
         ),
-        ("distinct_members: true", "events: {tau: 1, tau_is: clipped}", "measures", "expected true"),
+        ("distinct_members: true", "rows: 2", "measures", "expected true"),
         ("      number: {", "      member: {", "values.member", "other than the member column"),
         ("      number: {", "      MEMBER: {", "values.MEMBER", "differ in more than case"),
         ("      number: {", "      Text: {", "values.Text", "differ in more than case"),

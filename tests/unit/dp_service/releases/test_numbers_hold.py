@@ -36,7 +36,7 @@ tables:
     contributions:
       {{bound: in_query, units: 20, min_count: 1,
        sums: {{max_members: 100000, max_rows: 1000000}}}}
-    measures: {{distinct_members: true, events: {{tau: 3, tau_is: clipped}}}}
+    measures: {{distinct_members: true, rows: 6}}
     columns:
       m: {{type: string}}
       item: {{type: string, group_by: true, typical: 2{domain}}}
@@ -107,7 +107,7 @@ def truth(name: str, count: int, shown: list[int]) -> float | None:
 def histogram_of(plan: Plan, resolution: Resolution, counts: list[int]) -> TypedHistogram:
     """Return what an engine answers, by the ends of each number and its count."""
     names, kind = [f"n{place:02}" for place in range(len(counts))], kind_of(plan.parameters)
-    of_member = {(0, 1): 1, (0, 3): 2, (0, 10): 4}
+    of_member = {(0, 1): 1, (0, 3): 2, (0, 6): 2, (0, 10): 4}
     sums, own = [], []
     for value, clamp in zip(resolution.query.values, kind.clamps, strict=True):
         if value.has_own_count:

@@ -52,7 +52,7 @@ tables:
   t:
     member: m
     contributions: {bound: in_query, units: 4}
-    measures: {distinct_members: true, events: {tau: 2, tau_is: clipped}}
+    measures: {distinct_members: true, rows: 8}
     columns:
       m: {type: string}
       day: {type: string, group_by: true, typical: 4, domain: [mo, tu, we, th]}

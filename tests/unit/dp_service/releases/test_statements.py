@@ -72,7 +72,7 @@ tables:
   t:
     member: m
     contributions: {bound: in_query, units: 6, min_count: 1, sums: {max_members: 100000, max_rows: 1000000}}
-    measures: {distinct_members: true, events: {tau: 2, tau_is: clipped}}
+    measures: {distinct_members: true, rows: 4}
     columns:
       m: {type: string}
       item: {type: string, group_by: true, typical: 2, filter: [in], domain: [element_a, element_b, element_c]}

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from dp_service.bounding.weights import MAX_SQUARED_DISTANCE, least_kept
 from dp_service.mechanisms.bounded import BoundGauss
 from dp_service.mechanisms.bounded.threshold import _Hiding, hiding_threshold
+from dp_service.queries.domains import MAXIMUM_ELEMENTS
+from dp_service.queries.policy_types import MAXIMUM_ROWS_OF_MEMBER
 from dp_service.terms import GRID
 from tests.support.bounding import weight, weighted
 
@@ -140,6 +142,12 @@ def test_a_weight_is_the_largest_that_the_bound_allows(delta: int, tau: int, squ
 def test_floats_give_the_same_weight(distance: int, square: int) -> None:
     """FLOOR(SQRT(FLOOR(D / Q))) as an engine computes it."""
     assert math.floor(math.sqrt(math.floor(distance / square))) == math.isqrt(distance // square)
+
+
+def test_no_policy_states_so_many_rows_or_elements_that_floats_would_not_do() -> None:
+    """Of Delta * (rows / Delta)^2 the largest is at one of the ends; a sum counts in up to 1024 steps."""
+    most = max(MAXIMUM_ROWS_OF_MEMBER**2, MAXIMUM_ELEMENTS * 1024**2)
+    assert most * GRID**2 < MAX_SQUARED_DISTANCE
 
 
 @given(st.integers(1, 2**26 - 1), st.integers(1, 2**26), st.integers(-1, 1))
