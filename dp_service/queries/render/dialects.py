@@ -117,6 +117,8 @@ class Dialect:
         matches: Writes whether a text has a pattern, or has not.
         part_of_text: Writes a function of a text, which is a part of it or the same in other letters.
         time: Writes the first day of the bucket that a column's time falls into, or a part of it as a whole number.
+        joins_squares: Whether the squares of a member's cells are added up by member and joined, in a query that
+            computes an inner one once. Otherwise a window adds them up.
         integer: The word for integers of 64 bits in a query without another one inside: Pinot 0.11 has no BIGINT.
     """
 
@@ -148,6 +150,7 @@ class Dialect:
     part_of_text: Callable[[str, TextFunction], str]
     time: TimeWriter
     integer: str = "BIGINT"
+    joins_squares: bool = False
 
 
 def identifier(name: str, dialect: Dialect) -> str:
@@ -325,7 +328,7 @@ _STANDARD = Dialect(
 )
 
 DIALECTS = {
-    "duckdb": _STANDARD,
+    "duckdb": replace(_STANDARD, joins_squares=True),
     "pinot": Dialect(
         quote='"',
         text=pinot_text,

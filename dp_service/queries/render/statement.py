@@ -7,9 +7,10 @@ If events are clipped, it groups the result of an inner query: how many events e
 inner query leaves out rows without a member.
 
 A statement that weights members has one more query in between, with what each member adds to each of its elements: its
-weight follows from the sum of the squares of all its cells (`dp_service.bounding.weights`), and all of its numbers have
-it. Where quantiles or distinct values are asked for, the query in between ranks each member's elements by a salted hash
-instead, and only the first Delta of a member count.
+weights follow from the sums of the squares of all its cells (`dp_service.bounding.weights`). A window adds them up, or
+where that is slower a query by member, which is joined to what it is of. Where quantiles or distinct values are asked
+for, the query in between ranks each member's elements by a salted hash instead, and only the first Delta of a member
+count.
 
 Where counts are released relative to their total, the statement also says of how many members each element is the
 first. Every member that is counted has exactly one first element, so these numbers add up to the number of members, of
@@ -110,7 +111,7 @@ def _members_statement(resolution: Resolution, dialect: Dialect) -> str:
     """Write the counts of what is measured of each member in each element, and the sums beside them."""
     query = resolution.query
     members = _contributions(resolution, dialect) if query.values else _counts_of_members(resolution, dialect)
-    source = f"({members}) AS {identifier('gris_members', dialect)}"
+    source = f"({members}) AS {_members(dialect)}"
     clip = query.rows_summed if query.values else query.clip
     count = "COUNT(*)" if clip is None else _total(_clipped(clip, dialect), query, dialect)
     ranking = _ranking(resolution, _names(query, dialect), count, source, dialect)
@@ -231,7 +232,10 @@ def weighted_statement(resolution: Resolution, bound: Weights, dialect: Dialect)
     found = f"({source}) AS {identifier('gris_bounded', dialect)}"
     found = f"{found} WHERE {condition}" if condition else found
     selected = [_named_count(count, dialect), *weighted_sums(resolution.query, dialect)]
-    return _of_elements(resolution, count, selected, found, dialect, min_count=bound.min_count)
+    written = _of_elements(resolution, count, selected, found, dialect, min_count=bound.min_count)
+    if not dialect.joins_squares:
+        return written
+    return f"WITH {_members(dialect)} AS MATERIALIZED ({_contributions(resolution, dialect)}) {written}"
 
 
 def prepared_statement(resolution: Resolution, dialect: Dialect) -> str:
@@ -251,7 +255,7 @@ def prepared_statement(resolution: Resolution, dialect: Dialect) -> str:
         f"SELECT {', '.join([*_selected(keys, names), f'MAX({weight}) AS {identifier(WEIGHT, dialect)}'])}",
         f"FROM {source} GROUP BY {', '.join([*keys, identifier(resolution.query.member, dialect)])}",
     ]
-    members = f"({' '.join(clauses)}) AS {identifier('gris_members', dialect)}"
+    members = f"({' '.join(clauses)}) AS {_members(dialect)}"
     count = dialect.total(identifier(WEIGHT, dialect))
     return dialect.nested_prefix + dialect.prefix + _ranking(resolution, names, count, members, dialect)
 
@@ -294,23 +298,28 @@ def _weighted(resolution: Resolution, bound: Weights, dialect: Dialect) -> tuple
 
     What has a CASE is never 0 by it: `at_most` says why.
     """
-    query = resolution.query
+    query, member = resolution.query, identifier("gris_member", dialect)
     names, weighted = _names(query, dialect), identifier(_WEIGHTED, dialect)
     cell = "1" if query.measure is Measure.DISTINCT_MEMBERS else f"({_clipped(bound.tau, dialect)})"
     numbers = [f"{number} AS {name}" for _, number, name in numbers_of_member(query, dialect)]
     added = [f"{cell} AS {identifier(_CELL, dialect)}", *numbers]
     weights: list[str] = []
+    squared: list[str] = []
     for name, each, most in [(WEIGHT, cell, bound.tau), *own_cells(query, dialect)]:
         squares, full = identifier(name.replace(WEIGHT, "gris_square"), dialect), bound.typical * most**2
         square = "COUNT(*)" if each == "1" else f"SUM({each} * {each})"
-        added.append(f"{square} OVER (PARTITION BY {identifier('gris_member', dialect)}) AS {squares}")
+        over = "" if dialect.joins_squares else f" OVER (PARTITION BY {member})"
+        squared.append(f"{square}{over} AS {squares}")
         weights.append(f"{_weight(squares, full)} AS {identifier(name, dialect)}")
-    cells = " ".join(
-        [
-            f"SELECT {', '.join([*names, *added])}",
-            f"FROM ({_contributions(resolution, dialect)}) AS {identifier('gris_members', dialect)}",
-        ]
-    )
+    if dialect.joins_squares:
+        of = _members(dialect)
+        by_member = " ".join([f"SELECT {', '.join([member, *squared])}", f"FROM {of} GROUP BY {member}"])
+        of = f"{of} JOIN ({by_member}) AS {identifier('gris_squares', dialect)} USING ({member})"
+        added = ["*", *added]
+    else:
+        of = f"({_contributions(resolution, dialect)}) AS {_members(dialect)}"
+        added = [*names, *added, *squared]
+    cells = " ".join([f"SELECT {', '.join(added)}", f"FROM {of}"])
     own = [name for _, _, name in numbers_of_member(query, dialect)]
     first = weights[0].removesuffix(f" AS {identifier(WEIGHT, dialect)}")
     selected = [*names, f"{identifier(_CELL, dialect)} * ({first}) AS {weighted}", *own]
@@ -321,6 +330,10 @@ def _weighted(resolution: Resolution, bound: Weights, dialect: Dialect) -> tuple
         ]
     )
     return source, "" if bound.min_count is None else f"{weighted} >= {least_kept(GRID)}"
+
+
+def _members(dialect: Dialect) -> str:
+    return identifier("gris_members", dialect)
 
 
 def _weight(square: str, full: int) -> str:
@@ -336,7 +349,7 @@ def relative_statement(resolution: Resolution, dialect: Dialect) -> str:
         [
             f"SELECT {', '.join([*names, *_measured(resolution.query, dialect)])}, ROW_NUMBER() OVER",
             f"(PARTITION BY {identifier('gris_member', dialect)} ORDER BY {', '.join(names)}) AS {rank}",
-            f"FROM ({_contributions(resolution, dialect)}) AS {identifier('gris_members', dialect)}",
+            f"FROM ({_contributions(resolution, dialect)}) AS {_members(dialect)}",
         ]
     )
     # 1 for a rank of 1, and 0 for those above. A rank has the type of counts, which a sum of ones would not have to
@@ -389,7 +402,7 @@ def _ranked(resolution: Resolution, bound: FirstElements, dialect: Dialect) -> t
     clauses = [
         f"SELECT {', '.join(selected)},",
         f"{function}() OVER (PARTITION BY {member} ORDER BY {order}) AS {identifier('gris_rank', dialect)}",
-        f"FROM ({_contributions(resolution, dialect)}) AS {identifier('gris_members', dialect)}",
+        f"FROM ({_contributions(resolution, dialect)}) AS {_members(dialect)}",
     ]
     return " ".join(clauses), f"{identifier('gris_rank', dialect)} <= {bound.typical}"
 

@@ -211,7 +211,7 @@ def rooted(by: str) -> Callable[[str], str]:
         lambda sql: sql.replace('"gris_square_2" > ', '-"gris_square_2" > '),
         lambda sql: sql.replace('"gris_weight_1"', '"gris_weight"'),
         lambda sql: sql.replace('"gris_weight_2"', '"gris_weight"'),
-        lambda sql: sql.replace('PARTITION BY "gris_member"', 'PARTITION BY "gris_member", "text"'),
+        lambda sql: sql.replace('GROUP BY "gris_member")', 'GROUP BY "gris_member", "text")'),
     ],
     ids=[
         *("rounded up", "rounded", "sums without weights", "averages without weights"),

@@ -117,10 +117,12 @@ def test_members_with_many_elements_are_bounded(
 
 @pytest.mark.parametrize("measure", Measure)
 @pytest.mark.parametrize("min_count", [None, GRID])
+@pytest.mark.parametrize("joins", [True, False], ids=["joined", "in a window"])
 def test_members_of_up_to_ten_thousand_elements_are_weighted(
-    connection: duckdb.DuckDBPyConnection, measure: Measure, min_count: int | None
+    connection: duckdb.DuckDBPyConnection, measure: Measure, min_count: int | None, joins: bool
 ) -> None:
     """Of 1 to 10,000 elements: 49 of 625 is one of which other forms of the root are one too small."""
+    dialect = replace(DIALECTS["duckdb"], joins_squares=joins)
     sizes = (1, 2, 3, 48, 49, 50, 625, 784, 1111, 3136, 10_000)
     table = [
         Row(f"m{size}", "a", element, True, datetime.date(2024, 2, 25))
@@ -132,5 +134,5 @@ def test_members_of_up_to_ten_thousand_elements_are_weighted(
     for typical in (1, 49):
         bound = Weights(typical, 1 if measure is Measure.DISTINCT_MEMBERS else 3, min_count)
         resolution = replace(resolve(query, ALL, now=NOW), row_limit=20_000)
-        found = answered(connection, table, weighted_statement(resolution, bound, DIALECTS["duckdb"]))
+        found = answered(connection, table, weighted_statement(resolution, bound, dialect))
         assert [row for row in found if row[-1]] == bounded_answer(query, ALL, table, bound, now=NOW)

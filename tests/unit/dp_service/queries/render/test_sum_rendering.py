@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -16,6 +17,8 @@ from hypothesis import strategies as st
 from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.policy import Policy
 from dp_service.queries.render import Feature, render, required_features
+from dp_service.queries.render.dialects import DIALECTS
+from dp_service.queries.render.statement import statement
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery
 from tests.support.examples import examples
@@ -86,10 +89,13 @@ def test_duckdb_sums_what_the_reference_does(
 def test_sums_of_members_of_up_to_ten_thousand_elements_are_weighted(
     connection: duckdb.DuckDBPyConnection, typical: int, measure: Measure
 ) -> None:
-    """Sums by amounts and averages by rows with a value, whatever counts are of."""
+    """Sums by amounts and averages by rows with a value, whatever counts are of; a window finds the same weights."""
     under, rows = many_elements(typical)
     query = asked("whole", "number", measure=measure)
-    assert answered(connection, query, under, rows) == reference(query, under, rows)
+    wanted = reference(query, under, rows)
+    assert answered(connection, query, under, rows) == wanted
+    window = statement(resolve(query, under, now=NOW), replace(DIALECTS["duckdb"], joins_squares=False))
+    assert connection.execute(window).fetchall() == wanted
 
 
 @pytest.mark.slow
