@@ -353,7 +353,9 @@ def test_a_copy_of_months_counts_each_month_of_the_range(client: PrivateClient) 
 
 def test_a_total_needs_no_bound(client: PrivateClient) -> None:
     """There is one element, so nobody is bounded; rows are clipped as they are anywhere."""
-    of_members = f"SELECT least(count(*), 2) AS n FROM read_parquet('{COFACTS}') GROUP BY member_id"
+    of_members = (
+        f"SELECT least(count(*), {2 * TYPICAL}) AS n FROM read_parquet('{COFACTS}') GROUP BY member_id"
+    )
     (found,) = duckdb.execute(f"SELECT count(*), sum(n) FROM ({of_members})").fetchall()
     for measure, expected in zip((Measure.DISTINCT_MEMBERS, Measure.EVENTS), found, strict=True):
         result = client.total("feedback", measure=measure)
