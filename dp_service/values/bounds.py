@@ -82,8 +82,8 @@ class Clamp:
 
         As so many rows a mean is rounded: of whole rows, or stars, the rounding of each member would be seen in a sum.
 
-        >>> Clamp(0, 1).finer, Clamp(-5, 20).finer, Clamp(0, 1000).finer
-        (Clamp(low=0, high=1000), Clamp(low=-500, high=2000), Clamp(low=0, high=1000))
+        >>> [(each.finer.low, each.finer.high) for each in (Clamp(0, 1), Clamp(-5, 20), Clamp(0, 1000))]
+        [(0, 1000), (-500, 2000), (0, 1000)]
         """
         return Clamp(self.low * self.parts, self.high * self.parts)
 
@@ -132,7 +132,7 @@ class ValueBounds:
         """Return bounds that are given as values of the column.
 
         >>> ValueBounds.of(Fraction("0.01"), (Fraction(0), Fraction(50)), (Fraction(0), Fraction(200))).totals
-        Clamp(low=0, high=20000)
+        Clamp(low=0, high=20000, is_centred=True)
 
         Raises:
             ValueError: The quantum does not divide a bound, or bounds are not ascending.
@@ -144,19 +144,22 @@ class ValueBounds:
     def of_sum(self, rows: int | None) -> ValueBounds:
         """Return the bounds of a member's total in a sum, which is 0 without a row.
 
-        It counts in full up to what so many rows can reach, and to the steps of its cells (`bounding.weights`).
+        It counts in full up to what so many rows can reach, and to the steps of its cells (`bounding.weights`). No row
+        is brought further from 0 than it is: a sum that is cut is too small, and never too large.
 
-        >>> ValueBounds(Quantum(Fraction(1)), Clamp(-1, 3), Clamp(2, 5000)).of_sum(1000).totals
-        Clamp(low=0, high=3000, is_centred=False)
+        >>> of_sum = ValueBounds(Quantum(Fraction(1)), Clamp(1, 3), Clamp(2, 5000)).of_sum(1000)
+        >>> of_sum.rows, of_sum.totals
+        (Clamp(low=0, high=3, is_centred=True), Clamp(low=0, high=3000, is_centred=False))
         """
+        of_rows = Clamp(min(self.rows.low, 0), max(self.rows.high, 0))
         low, high = min(self.totals.low, 0), max(self.totals.high, 0)
-        if rows is not None and self.rows.low < 0:
-            low = max(low, self.rows.low * rows)
-        if rows is not None and self.rows.high > 0:
-            high = min(high, self.rows.high * rows)
+        if rows is not None and of_rows.low < 0:
+            low = max(low, of_rows.low * rows)
+        if rows is not None and of_rows.high > 0:
+            high = min(high, of_rows.high * rows)
         step = Clamp(low, high).cell_step
         totals = Clamp(low // step * step, -(-high // step) * step, is_centred=False)
-        return replace(self, totals=totals)
+        return replace(self, rows=of_rows, totals=totals)
 
     def row(self, value: Value) -> int | None:
         """Return the clamped steps of a row's value, None if the row does not count."""

@@ -102,7 +102,8 @@ def in_words(found: Sequence[Coverage], confidence: float) -> Iterator[Statement
         yield Statement(
             "intervals.at_least",
             "Bounds on members can cut counts and sums, so these have a lower bound in place of an interval: the "
-            f"number in the table is no less, with {often}. That of a sum is of values from 0 on. {above}",
+            f"number in the table is no less, with {often}. That of a sum is of values from 0 on, in steps of the "
+            f"column. {above}",
             values=(often,),
         )
     if NoiseAlone() in found:
@@ -116,9 +117,9 @@ def in_words(found: Sequence[Coverage], confidence: float) -> Iterator[Statement
 def _of_sum(column: SummedValue, parameters: ReleaseParameters) -> Coverage:
     if column.function is AggregateFunction.MEMBERS:
         return of_counts(parameters)
-    # At most tau rows of a member count, whatever they are. A value below another bound than 0 is raised to it, and
-    # nothing says by how much a sum is too large then.
-    return NoiseAlone() if column.low else AtLeast(parameters.largest_cut)
+    # At most tau rows of a member count, whatever they are. A total below another bound than 0 is raised to it, and
+    # rows without a value are raised to what they count with. Nothing says by how much a sum is too large then.
+    return NoiseAlone() if column.low or column.keeps_nulls else AtLeast(parameters.largest_cut)
 
 
 def _of_arithmetic(parts: Sequence[Coverage], ratio: Ratio | None) -> Coverage:

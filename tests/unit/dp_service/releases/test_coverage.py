@@ -52,6 +52,7 @@ COLUMNS = (
     replace(AMOUNT, low=2),
     replace(AMOUNT, name="", function=AggregateFunction.MEMBERS, high=1),
     replace(AMOUNT, name="", function=AggregateFunction.ROWS),
+    replace(AMOUNT, keeps_nulls=True),
 )
 
 
@@ -94,6 +95,7 @@ def test_a_bound_has_the_largest_cut_that_the_owner_states() -> None:
         (2, NoiseAlone(), NoiseAlone()),
         (3, TwoSided(), AtLeast(None)),
         (4, AtLeast(None), AtLeast(None)),
+        (5, NoiseAlone(), NoiseAlone()),
     ],
 )
 def test_sums_are_bounds_where_their_values_begin_at_0(
