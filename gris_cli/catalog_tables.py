@@ -104,10 +104,7 @@ def _price(contributions: CatalogContributions) -> str:
 
 def _format_value(value: CatalogValue) -> str:
     lower, upper = formats.exact(value.lower), formats.exact(value.upper)
-    rows = ""
-    if value.row_lower is not None and value.row_upper is not None:
-        ends = f"{formats.exact(value.row_lower)} to {formats.exact(value.row_upper)}"
-        rows = f"; beside counts of events, a row with {ends}"
+    rows = f"; a row counts with {formats.exact(value.row_lower)} to {formats.exact(value.row_upper)}"
     if value.month_lower is not None and value.month_upper is not None:
         ends = f"{formats.exact(value.month_lower)} to {formats.exact(value.month_upper)}"
         rows = f"; by months or shorter buckets alone with {ends}{rows}"

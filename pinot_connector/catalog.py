@@ -165,8 +165,8 @@ class CatalogContributions:
 class CatalogValue:
     """A column that may be summed; all numbers are exact.
 
-    Of each member one number counts in each element: its total, between `lower` and `upper`, in steps of `quantum`; in
-    sums over rows each row, between `row_lower` and `row_upper`, None: rows may not be summed. With `has_own_count`
+    A row counts between `row_lower` and `row_upper`, in steps of `quantum`, and a member's total in an element between
+    `lower` and `upper`. With `has_own_count`
     rows without a usable value count, and sums and averages are of the others. In questions by months, or
     shorter buckets of time, alone a total is between `month_lower` and `month_upper`; None: as in others.
     """
@@ -175,8 +175,8 @@ class CatalogValue:
     quantum: Fraction
     lower: Fraction
     upper: Fraction
-    row_lower: Fraction | None = None
-    row_upper: Fraction | None = None
+    row_lower: Fraction
+    row_upper: Fraction
     has_own_count: bool = False
     month_lower: Fraction | None = None
     month_upper: Fraction | None = None

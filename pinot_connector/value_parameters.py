@@ -70,14 +70,12 @@ class Sums:
     """What a release sums beside its counts, which take `share` of the units, and what a question shows of that.
 
     `ordered_by` is the place in `aggregates` of what the list is in descending order of, None if that are the counts.
-    `over_rows`: rows are summed, of a member at most `Parameters.tau` in each element, and not members' totals.
     """
 
     share: Fraction
     columns: tuple[SummedColumn, ...]
     aggregates: tuple[ShownNumber, ...]
     ordered_by: int | None = None
-    over_rows: bool = False
 
 
 class MemberValue(Enum):

@@ -1,6 +1,7 @@
-"""Which of a member's elements count.
+"""How much each of a member's elements counts.
 
-A member is bounded to at most Delta elements before anything is counted. Any rule that looks at the member's own
-rows alone is private; this one keeps the first Delta elements by a salted hash, so the choice is fair and the same
-on every engine. `order` defines it, and `contributions` applies it to arrays.
+Any rule that looks at the member's own rows and public numbers alone is private. `weights` has the rule for counts,
+sums and averages: a member with many elements counts with less in each. `order` has the one for quantiles and distinct
+values, of which a member keeps the first Delta elements by a salted hash; `contributions` applies it to arrays. All
+give the same integers on every engine.
 """

@@ -101,11 +101,6 @@ class ReleaseParameters:
     funnel: tuple[int, ...] = ()
 
     @property
-    def sums_rows(self) -> bool:
-        """Whether rows are summed, of a member at most tau in each element, and not members' totals."""
-        return self.sums is not None and self.contributions is not None and self.contributions.of_events
-
-    @property
     def can_cut(self) -> bool:
         """Whether a member can count with less than it has: because of policy and question, whatever the data are."""
         return self.clips or (self.contributions is not None and self.contributions.can_cut)

@@ -46,12 +46,11 @@ class CanonicalQuery:
     """What a question means: complete, so that an engine's query can be written from it without the policy.
 
     `clip` is how many events of one member count in one element at most; None: all, or members are counted. Where
-    events are counted and there are `values`, sums are over rows, and there is a clip, as of quantiles of rows.
+    events are counted and there are `values`, there is a clip, as of quantiles of rows.
     `restrictions` has at most one for each column and is sorted by the column's name; `conditions` are those that are
     on several columns, or on no set of values, all of which must hold, sorted. `values` is what is added up beside the
-    count, each once: columns by name, then what has a condition, and numbers of rows. A row counts only if it can be
-    used in each column that has neither a condition nor a count of its own. `quantiles` is the column whose quantiles
-    are asked for, None: none is.
+    count, each once: columns by name, then what has a condition, and numbers of rows. A row without a value counts, but
+    not in numbers of that column. `quantiles` is the column whose quantiles are asked for, None: none is.
     """
 
     table: str
@@ -97,7 +96,7 @@ class CanonicalQuery:
 
     @property
     def rows_summed(self) -> int | None:
-        """As how many rows a member counts at most in sums over rows; None: there are none, or they are of totals."""
+        """As how many rows a member counts at most beside sums, where rows are counted; None: they are not."""
         return self.clip if self.values and self.measure is Measure.EVENTS else None
 
     @property

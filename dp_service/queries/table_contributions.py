@@ -132,7 +132,7 @@ class Prepared(_Contributions):
     """The table is a copy that `gris bound` made.
 
     Attributes:
-        delta: In how many elements a member counts at most in each period.
+        delta: In how many elements a member counts in full in each period.
         elements: By which columns the copy is bounded.
         period: The column with the periods, or `ONE_PERIOD`.
         stated_periods: How many periods the copy has, or how long each of them is; None: one.
@@ -155,5 +155,5 @@ Contributions = Annotated[InQuery | Prepared | Assumed, Field(discriminator="bou
 
 
 def promised(stated: Contributions) -> int | None:
-    """Return in how many elements a member counts at most by promise; None: the query bounds members."""
+    """Return the Delta of a promise, or of a copy; None: the query bounds members, by what is typical of columns."""
     return None if stated.bounded_by is BoundedBy.IN_QUERY else stated.delta

@@ -209,7 +209,7 @@ def _table(table: Table, columns: list[dp_pb2.CatalogColumn], *, now: int) -> dp
         consistency=CONSISTENCIES[table.consistency],
         columns=columns,
         contributions=None if table.contributions is None else _contributions(table.contributions),
-        values=[_value_column(each, sums_rows=table.measures.counts_rows) for each in table.values],
+        values=map(_value_column, table.values),
         quantiles=map(_quantile_column, table.quantiles),
     )
 
@@ -219,7 +219,7 @@ def _quantile_column(column: QuantileColumn) -> dp_pb2.QuantileColumn:
     return filled(dp_pb2.QuantileColumn(), fields)
 
 
-def _value_column(column: ValueColumn, *, sums_rows: bool) -> dp_pb2.CatalogValue:
+def _value_column(column: ValueColumn) -> dp_pb2.CatalogValue:
     quantum, totals, rows = column.bounds.quantum.size, column.bounds.totals, column.bounds.rows
     of_months = column.months
     return dp_pb2.CatalogValue(
@@ -227,8 +227,8 @@ def _value_column(column: ValueColumn, *, sums_rows: bool) -> dp_pb2.CatalogValu
         quantum=str(quantum),
         lower=str(totals.low * quantum),
         upper=str(totals.high * quantum),
-        row_lower=str(rows.low * quantum) if sums_rows else "",
-        row_upper=str(rows.high * quantum) if sums_rows else "",
+        row_lower=str(rows.low * quantum),
+        row_upper=str(rows.high * quantum),
         has_own_count=column.nulls is ValueNulls.OWN_COUNT,
         month_lower="" if of_months is None else str(of_months.lower),
         month_upper="" if of_months is None else str(of_months.upper),

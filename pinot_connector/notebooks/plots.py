@@ -61,8 +61,7 @@ def _counted(result: PrivateResult) -> str:
         return result.count_alias
     stated = result.parameters
     # Of a table that promises one row of a member in an element, rows are members.
-    of_rows = stated.clipped or stated.tau > 1 or (stated.sums is not None and stated.sums.over_rows)
-    return "rows" if of_rows else "members"
+    return "rows" if stated.clipped or stated.tau > 1 else "members"
 
 
 def _cut(drawn: int, of: int) -> str:

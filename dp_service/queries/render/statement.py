@@ -7,10 +7,11 @@ If events are clipped, it groups the result of an inner query: how many events e
 inner query leaves out rows without a member.
 
 A statement that weights members has one more query in between, with what each member adds to each of its elements: its
-weights follow from the sums of the squares of all its cells (`dp_service.bounding.weights`). A window adds them up, or
-where that is slower a query by member, which is joined to what it is of. Where quantiles or distinct values are asked
-for, the query in between ranks each member's elements by a salted hash instead, and only the first Delta of a member
-count.
+weights follow from the sums of the squares of all its cells (`dp_service.bounding.weights`). Each sum, each average,
+and a count of another kind has a weight of its own. A window adds the squares up, or where that is slower a query by
+member, which is joined to what it is of. A prepared copy has weights as a column. Where quantiles or distinct values
+are asked for, the query in between ranks each member's elements by a salted hash instead, and only the first Delta of a
+member count.
 
 Where counts are released relative to their total, the statement also says of how many members each element is the
 first. Every member that is counted has exactly one first element, so these numbers add up to the number of members, of

@@ -106,7 +106,6 @@ class Bounded(Kind[_Mechanism]):
                 for each, view in zip(stated.asked, self.numbers, strict=True)
             ],
             "ordered_by": stated.ordered_by,
-            "over_rows": self.parameters.sums_rows,
         }
 
     @property

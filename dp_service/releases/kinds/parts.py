@@ -63,19 +63,12 @@ def clipped(parameters: ReleaseParameters) -> Iterator[Statement]:
     if parameters.contributions is not None and parameters.contributions.values_of:
         yield _of_values(parameters.contributions.values_of, parameters)
         return
-    rows = "1 row" if parameters.tau == 1 else f"{parameters.tau} rows"
-    if parameters.sums_rows and parameters.sums is not None and parameters.sums.columns:
-        text = (
-            f"A member counts with at most {rows} in each element: one that has more counts with so many of their "
-            "mean, and no sum has the rest."
-        )
-    elif parameters.clips:
+    if parameters.clips:
+        rows = "1 row" if parameters.tau == 1 else f"{parameters.tau} rows"
         text = (
             f"At most {rows} of a member count in each element; counts and intervals are without the others."
         )
-    else:
-        return
-    yield Statement("counts.clipped", text, values=(str(parameters.tau),))
+        yield Statement("counts.clipped", text, values=(str(parameters.tau),))
 
 
 def _of_values(column: str, parameters: ReleaseParameters) -> Statement:

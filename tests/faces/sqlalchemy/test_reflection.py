@@ -16,7 +16,7 @@ from pinot_connector.value_parameters import GridScale, QuantileColumn
 
 def value(name: str) -> CatalogValue:
     """Return a column that may be summed."""
-    return CatalogValue(name, Fraction(1, 100), Fraction(0), Fraction(5000))
+    return CatalogValue(name, Fraction(1, 100), Fraction(0), Fraction(5000), Fraction(0), Fraction(100))
 
 
 TABLE = TableEntry(

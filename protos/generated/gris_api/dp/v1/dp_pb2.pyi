@@ -295,18 +295,16 @@ class ShownNumber(_message.Message):
     def __init__(self, title: _Optional[str] = ..., quantum: _Optional[str] = ..., may_be_missing: bool = ..., two_sided: _Optional[_Union[TwoSided, _Mapping]] = ..., at_least: _Optional[_Union[AtLeast, _Mapping]] = ..., noise_alone: _Optional[_Union[NoiseAlone, _Mapping]] = ...) -> None: ...
 
 class Sums(_message.Message):
-    __slots__ = ("share", "columns", "aggregates", "ordered_by", "over_rows")
+    __slots__ = ("share", "columns", "aggregates", "ordered_by")
     SHARE_FIELD_NUMBER: _ClassVar[int]
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
     AGGREGATES_FIELD_NUMBER: _ClassVar[int]
     ORDERED_BY_FIELD_NUMBER: _ClassVar[int]
-    OVER_ROWS_FIELD_NUMBER: _ClassVar[int]
     share: str
     columns: _containers.RepeatedCompositeFieldContainer[SummedColumn]
     aggregates: _containers.RepeatedCompositeFieldContainer[ShownNumber]
     ordered_by: int
-    over_rows: bool
-    def __init__(self, share: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[SummedColumn, _Mapping]]] = ..., aggregates: _Optional[_Iterable[_Union[ShownNumber, _Mapping]]] = ..., ordered_by: _Optional[int] = ..., over_rows: bool = ...) -> None: ...
+    def __init__(self, share: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[SummedColumn, _Mapping]]] = ..., aggregates: _Optional[_Iterable[_Union[ShownNumber, _Mapping]]] = ..., ordered_by: _Optional[int] = ...) -> None: ...
 
 class MechanismParameters(_message.Message):
     __slots__ = ("mechanism", "epsilon_per", "delta", "consistency", "tau", "clipped", "domain_size", "k", "in_element_order", "smallest_first", "having", "laplace", "gumbel", "bounded", "quantiles", "two_sided", "at_least", "noise_alone")
