@@ -25,7 +25,7 @@ from examples.load import load
 from pinot_connector import PrivateClient
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.pinot import PinotEngine
-from pinot_connector.notebooks.cells import count_cells
+from pinot_connector.coverage import written
 from pinot_connector.results import PrivateResult, Row
 
 TABLE = "lopsided"
@@ -170,7 +170,8 @@ def _private_cells(comparison: Comparison, position: int) -> tuple[str, str]:
         return "", ""
     row: Row = rows[position]
     article = str(row.element[0])
-    return f"{article}  {'  '.join(count_cells(row))}", str(comparison.truth[article])
+    shown = () if row.noisy_count is None or row.interval is None else written(row.noisy_count, row.interval)
+    return f"{article}  {'  '.join(shown)}", str(comparison.truth[article])
 
 
 def main() -> int:

@@ -23,9 +23,9 @@ from pinot_connector.catalog import BlocksEntry
 from pinot_connector.explanation_rows import PRICE, VERDICT, leading
 from pinot_connector.guarantees import AccountGuarantee
 from pinot_connector.json_values import to_json
-from pinot_connector.notebooks.cells import count_cells, heads, total_in_words, value_cells
+from pinot_connector.notebooks.cells import cells, heads, total_in_words, value_cells
 from pinot_connector.parameters import Quantiles
-from pinot_connector.results import Explanation, PrivateResult, Row
+from pinot_connector.results import Explanation, PrivateResult
 from pinot_connector.statements import METHOD, Statement
 
 MAX_ROWS = 40
@@ -139,19 +139,14 @@ def _table(result: PrivateResult) -> Table:
     if result.parameters.quantiles is not None:
         return _quantiles_table(result, result.parameters.quantiles)
     titles = ["#", *heads(result)] if result.columns else heads(result)
-    numbers = {0, *range(1 + len(result.columns), len(titles))}
-    decimals = result.parameters.decimals
-    rows = (_cells(rank, row, decimals) for rank, row in enumerate(result.rows[:MAX_ROWS], start=1))
+    names = {column.title for column in result.columns}
+    numbers = {place for place, title in enumerate(titles) if title not in names}
+    rows = (
+        # A total has no rank.
+        [*([str(rank)] if row.element else []), *cells(row, result)]
+        for rank, row in enumerate(result.rows[:MAX_ROWS], start=1)
+    )
     return grid(titles, rows, numbers=numbers)
-
-
-def _cells(rank: int, row: Row, decimals: Sequence[int]) -> list[str]:
-    # A total has neither a rank nor values.
-    cells = [str(rank), *map(str, row.element)] if row.element else []
-    cells += count_cells(row)
-    for value, digits in zip(row.values, decimals, strict=True):
-        cells += value_cells(value, digits)
-    return cells
 
 
 def _quantiles_table(result: PrivateResult, quantiles: Quantiles) -> Table:

@@ -38,8 +38,11 @@ The queries of all engines for so many names, each of the greatest length, fit i
 many.
 """
 MAXIMUM_DELAY_MINUTES = 7 * 24 * 60
-MAXIMUM_STATED = 10**15
-"""The largest numbers of members and rows that a policy can state."""
+MAXIMUM_STATED = 9 * 10**10
+"""The largest numbers of members and rows that a policy can state: 2^53 is 100,000 times as many.
+
+A row counts on the grid of weights, and with a condition in a thousand parts (`values.bounds.Clamp.parts`).
+"""
 NAMES_SHARE = Fraction(3, 8)
 """The part of the units with which the first of two looks finds names."""
 DEFAULT_SHARE = Fraction(1, 2)

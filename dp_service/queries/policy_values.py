@@ -111,6 +111,8 @@ def null_value(schema: ValueSchema | QuantileSchema) -> Fraction | None:
 
 def _of_numbers(schema: ValueSchema, quantum: Quantum, total_upper: Fraction) -> _Found:
     """Yield what is wrong with a column's quantum and bounds."""
+    if schema.type is ValueType.DECIMAL and "quantum" not in schema.model_fields_set:
+        yield "quantum", "expected the step of the column's values, such as 0.01: each value is rounded to it"
     if schema.type is ValueType.INT64 and quantum.size.denominator != 1:
         yield "quantum", "expected a whole number for an int64 column"
     of_months = schema.months

@@ -166,6 +166,7 @@ def _summed_value(coordinate: Coordinate, share: Fraction, number: int, query: H
         function,
         number,
         keeps_nulls,
+        keeps_nulls or bounds.rows.low < 0,
         rows,
         clamp.is_centred,
     )

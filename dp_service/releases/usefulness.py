@@ -23,12 +23,13 @@ from dp_service.terms import CountNoise
 class TypicalError:
     """The standard deviation of a number's noise, and the largest value that public sizes allow; None: none are stated.
 
-    That of an average is of one over all members or rows that the policy allows for: over fewer it is larger.
+    That of an average is of one `over` all members or rows that the policy allows for: over fewer it is larger.
     """
 
     number: str
     error: float
     most: float | None
+    over: int = 1
 
     @property
     def is_too_large(self) -> bool:
@@ -37,7 +38,9 @@ class TypicalError:
 
     def __str__(self) -> str:
         of = "" if self.most is None else f" of at most {_short(self.most)}"
-        return f"{_short(self.error)} on {self.number}{of}"
+        if self.over == 1 or self.is_too_large:
+            return f"{_short(self.error)} on {self.number}{of}"
+        return f"{_short(self.error * self.over)} divided by how many it is of, on {self.number}{of}"
 
 
 def typical_errors(kind: AnyKind, sizes: Sums | None) -> list[TypicalError]:
@@ -93,8 +96,8 @@ def _errors(kind: AnyKind, sizes: Sums | None) -> Iterator[TypicalError]:
                 yield TypicalError(number.name, kind.sum_deviations[place], most)
             case Average(place) if sizes is not None:
                 column = asked.sums.columns[place]
-                error = kind.sum_deviations[place] / _counted(column.rows, sizes)
-                yield TypicalError(number.name, error, _largest(column))
+                over = _counted(column.rows, sizes)
+                yield TypicalError(number.name, kind.sum_deviations[place] / over, _largest(column), over)
 
 
 def _largest(column: SummedValue) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from pinot_connector import formats
 from pinot_connector.coverage import written
@@ -21,28 +22,29 @@ _TURNING = ("R", "AL", "AN")
 
 
 def heads(result: PrivateResult) -> list[str]:
-    """Returns the heads of the columns."""
-    titles = [column.title for column in result.columns]
+    """Returns the heads of the columns, in the order in which the question selects them."""
+    groups: list[Sequence[str]] = [(column.title,) for column in result.columns]
     # An empty list has its columns, too.
     if result.interval_kind is not IntervalKind.NONE:
-        titles += [result.count_alias or "noisy count", result.parameters.coverage.head(result.confidence)]
-    elif result.parameters.quantiles is None:
-        return titles
-    for number, covers in zip(result.parameters.values, result.parameters.coverages, strict=True):
-        titles += [number.title, covers.head(result.confidence)]
-    return titles
+        covers = result.parameters.coverage
+        groups.append((result.count_alias or "noisy count", covers.head(result.confidence)))
+    numbers = zip(result.parameters.values, result.parameters.coverages, strict=True)
+    groups += [(number.title, covers.head(result.confidence)) for number, covers in numbers]
+    return _selected(groups, result)
 
 
-def cells(row: Row, decimals: Sequence[int]) -> Sequence[str]:
-    """Returns an element, and where it has them its count with the interval, sums and averages, or quantiles.
+def cells(row: Row, result: PrivateResult) -> list[str]:
+    """Returns an element, and where it has them its count with the interval, sums and averages, or quantiles."""
+    groups: list[Sequence[str]] = [(_shortened(str(value)),) for value in row.element]
+    if row.noisy_count is not None and row.interval is not None:
+        groups.append(written(row.noisy_count, row.interval))
+    values = zip(row.values, result.parameters.decimals, strict=True)
+    return _selected([*groups, *(value_cells(*each) for each in values)], result)
 
-    Args:
-        row: The element.
-        decimals: How many digits behind the point each of its values has at least.
-    """
-    names = [_shortened(str(value)) for value in row.element]
-    values = zip(row.values, decimals, strict=True)
-    return [*names, *count_cells(row), *(cell for each in values for cell in value_cells(*each))]
+
+def _selected(groups: Sequence[Sequence[str]], result: PrivateResult) -> list[str]:
+    in_order = [groups[place] for place in result.selected] if result.selected else groups
+    return list(chain.from_iterable(in_order))
 
 
 def notes(result: PrivateResult, shown: int) -> Iterable[str]:
@@ -75,13 +77,6 @@ def isolated(text: str) -> str:
 
 def _shortened(name: str) -> str:
     return name if len(name) <= MAX_LETTERS else name[: MAX_LETTERS - 1] + "\N{HORIZONTAL ELLIPSIS}"
-
-
-def count_cells(row: Row) -> Sequence[str]:
-    """Returns a count with the ends beside it; nothing where counts are not shown."""
-    if row.noisy_count is None or row.interval is None:
-        return ()
-    return written(row.noisy_count, row.interval)
 
 
 def value_cells(value: ShownValue | None, decimals: int) -> Sequence[str]:

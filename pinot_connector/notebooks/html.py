@@ -15,7 +15,7 @@ def result_html(result: PrivateResult) -> str:
     if result.explanation is not None:
         return explanation_html(result.explanation)
     shown = result.rows[:MAX_ROWS]
-    rows = (_line("td", cells(row, result.parameters.decimals)) for row in shown)
+    rows = (_line("td", cells(row, result)) for row in shown)
     return _table(heads(result), rows) + _paragraphs(notes(result, len(shown)))
 
 

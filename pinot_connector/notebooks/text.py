@@ -14,7 +14,7 @@ def result_text(result: PrivateResult) -> str:
     if result.explanation is not None:
         return "\n".join(_lines(explanation_rows(result.explanation)))
     shown = result.rows[:MAX_ROWS]
-    rows = (cells(row, result.parameters.decimals) for row in shown)
+    rows = (cells(row, result) for row in shown)
     lines = _lines((heads(result), *rows))
     return "\n".join([*lines, *map(visible, notes(result, len(shown)))])
 

@@ -28,11 +28,12 @@ def added_in_words(column: SummedValue, deviation: float) -> Iterator[Statement]
     of = "member's total" if column.rows is None else "row's value"
     where = f" where condition {column.condition} holds" if column.condition else ""
     low, high = (short(end * column.quantum) for end in (column.low, column.high))
+    # The steps of an average of rows are those of means, and not of values.
+    steps = f", in steps of {short(column.quantum)}" if column.rows is None or not column.is_centred else ""
     yield Statement(
         "sums.clamped",
-        f"A {of} of {column.name}{where} counts with {low} to {high}, in steps of {short(column.quantum)}: numbers are "
-        f"without what lies beyond. It takes {column.share} of the units; its sums carry noise of standard deviation "
-        f"{deviation:.6g}.",
+        f"A {of} of {column.name}{where} counts with {low} to {high}{steps}: numbers are without what lies beyond. It "
+        f"takes {column.share} of the units; its sums carry noise of standard deviation {deviation:.6g}.",
         column.name,
         (low, high),
     )

@@ -117,9 +117,9 @@ def in_words(found: Sequence[Coverage], confidence: float) -> Iterator[Statement
 def _of_sum(column: SummedValue, parameters: ReleaseParameters) -> Coverage:
     if column.function is AggregateFunction.MEMBERS:
         return of_counts(parameters)
-    # At most tau rows of a member count, whatever they are. A total below another bound than 0 is raised to it, and
-    # rows without a value are raised to what they count with. Nothing says by how much a sum is too large then.
-    return NoiseAlone() if column.low or column.keeps_nulls else AtLeast(parameters.largest_cut)
+    # At most tau rows of a member count, whatever they are. Where rows below 0 count, a total is raised to its bound,
+    # and rows without a value are raised to what they count with. Nothing says by how much a sum is too large then.
+    return NoiseAlone() if column.is_raised else AtLeast(parameters.largest_cut)
 
 
 def _of_arithmetic(parts: Sequence[Coverage], ratio: Ratio | None) -> Coverage:

@@ -42,6 +42,6 @@ def rendered(seen: Seen) -> str:
         acts={"price": PRICE, "ask": ASK},
         heads=[] if result is None else heads(result),
         names=0 if result is None else len(result.columns),
-        rows=[] if result is None else [cells(row, result.parameters.decimals) for row in rows],
+        rows=[] if result is None else [cells(row, result) for row in rows],
         facts=[] if result is None else list(facts(result, len(rows))),
     )

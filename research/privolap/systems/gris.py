@@ -192,7 +192,7 @@ def _sums(data: Data, units: int) -> str:
         f"    contributions: {{bound: in_query, units: {units}, "
         "sums: {max_members: 1000000, max_rows: 100000000}}\n"
         "    measures: {distinct_members: true}\n"
-        f"    values: {{amount: {{type: decimal, lower: 0, upper: {data.total}, "
+        f"    values: {{amount: {{type: decimal, quantum: 1, lower: 0, upper: {data.total}, "
         f"row_lower: -{data.row}, row_upper: {data.row}}}}}\n{_columns(data)}"
     )
 

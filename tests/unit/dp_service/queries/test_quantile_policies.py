@@ -80,7 +80,7 @@ def test_no_cell_of_rows_is_beyond_the_largest_row(scale: str) -> None:
         ("to: 20", "to: '1e15'", "grid.to", "from -2^50 to 2^50"),
         ("quantum: '0.01'", "quantum: '0.03'", "number.quantum", "one divided by a whole number"),
         ("type: decimal", "type: int64", "number.quantum", "a whole number for an int64 column"),
-        ("max_rows: 1000}", "max_rows: 10000000000000}", "quantiles.number", "could reach 2^53"),
+        ("'0.01',", "'0.01', row_upper: 100000000000,", "quantiles.number", "could reach 2^53"),
         ("'0.01',", "'0.01', member_value: total,", "number.member_value", "there is no such key"),
         ("'0.01',", "'0.01', row_lower: 30,", "number.row_upper", "more than row_lower"),
         ("'0.01',", "'0.01', nulls: keep,", "number.null_value", "stands for NULL"),

@@ -67,8 +67,10 @@ def test_bounds_are_whole_numbers_of_the_quantum() -> None:
         ("type: decimal", "type: int64", "number.quantum", "a whole number for an int64 column"),
         ("upper: 20,", "upper: '1e15',", "number.upper", "from -2^50 to 2^50"),
         ("row_upper: '5.5'", "row_upper: 5, nulls: keep", "number.null_value", "since NULLs are kept"),
-        ("max_rows: 100000", "max_rows: 100000000000000", "values.number", "sums could reach 2^53"),
-        ("max_members: 1000", "max_members: 10000000000000", "values.number", "sums could reach 2^53"),
+        ("row_upper: '5.5'", "row_upper: '1e12'", "values.number", "sums could reach 2^53"),
+        ("upper: 20,", "upper: '1e13',", "values.number", "sums could reach 2^53"),
+        ("max_rows: 100000", "max_rows: 90000000001", "sums.max_rows", "less than or equal to 90000000000"),
+        ("quantum: '0.01', ", "", "number.quantum", "the step of the column's values"),
         (
             f"{SUMS}}}\n    measures: {{distinct_members: true}}",
             f"{SUMS.replace('1000', '100000000')}}}\n    measures: {{distinct_members: true, rows: 500000}}",
@@ -196,7 +198,7 @@ def test_every_bound_is_part_of_the_question() -> None:
         "{type: int64, lower: 0, upper: 10, null_value: 5}",
         "{type: int64, lower: 0, upper: 10, null_value: 5, nulls: keep}",
         "{type: int64, lower: 0, upper: 10, quantum: 2}",
-        "{type: decimal, lower: 0, upper: 10}",
+        "{type: decimal, quantum: 1, lower: 0, upper: 10}",
     ]
     asked_ = [resolve(asked("whole"), policy(whole=text), now=NOW).query for text in texts]
     assert len(set(map(canonical_bytes, asked_))) == len(texts)

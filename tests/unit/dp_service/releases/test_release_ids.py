@@ -156,7 +156,7 @@ PARTS: list[tuple[Any, Changes, set[str]]] = [
     (BOUNDS_OF_RELEASE, BOUNDS, {"largest_cut"}),
     (NAMES, NAMED, set()),
     (SUMS, SUMMING, {"asked", "ordered_by"}),
-    (SUMMED, SUMMED_AS, {"condition", "keeps_nulls"}),
+    (SUMMED, SUMMED_AS, {"condition", "keeps_nulls", "is_raised"}),
     (QUANTILES, RANKED, {"rule", "asked", "ordered_by"}),
 ]
 

@@ -142,7 +142,7 @@ def test_a_member_of_many_rows_counts_in_an_average_as_tau_of_their_mean(
 
 def test_rows_are_clamped_before_they_are_summed(connection: duckdb.DuckDBPyConnection) -> None:
     """So one row cannot use up what the others of a member take away, and nothing overflows."""
-    signed = "{type: decimal, lower: -10, upper: 10}"
+    signed = "{type: decimal, quantum: 1, lower: -10, upper: 10}"
     rows = [Row("ada", "a", 1, 1e308), Row("ada", "a", 1, 1e308), Row("ada", "a", 1, -10.0)]
     # 10 + 10 - 10; of the sum of all three, 2e308 - 10, it would be 10 as well only by chance.
     found = answered(connection, asked("number"), unweighted(number=signed), [*rows, rows[2]])
