@@ -23,9 +23,9 @@ from rich.table import Table
 from deploy.pinot.cluster import ClusterError, PinotCluster, Ports
 from examples.load import load
 from pinot_connector import PrivateClient
+from pinot_connector.coverage import written
 from pinot_connector.embedded import EmbeddedServices
 from pinot_connector.engines.pinot import PinotEngine
-from pinot_connector.coverage import written
 from pinot_connector.results import PrivateResult, Row
 
 TABLE = "lopsided"

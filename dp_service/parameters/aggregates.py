@@ -24,7 +24,7 @@ class SummedValue:
         condition: The number of its condition, by the order in which the question names them, from 1 on; 0: it has
             none. What the condition is, the question says, so this is no part of the release.
         keeps_nulls: Whether rows without a value count with the number that the policy states. No part of it either.
-        is_raised: Whether rows below 0 or without a value are added up: a sum may be too large then, not only too small.
+        is_raised: Whether rows below 0 or without a value are added up: then a sum may be too large as well.
             No part of the release.
         rows: How many rows of a member count in full in an element; None: its total does.
         is_centred: Whether what is added up is twice that, less both ends; otherwise it is twice that.

@@ -126,7 +126,10 @@ def _answered(engine: Engine, form: Form) -> Counter[tuple[Any, ...]]:
         # The rows have just been replaced; a client asks again as well.
         answer = engine.run(query, engine.data_version(form.table))
     elements = [*zip(*answer.elements, strict=True)] if query.columns else [()] * len(answer.counts)
-    found = Counter(dict(zip(elements, answer.counts, strict=True)))
+    bounded = form.resolution.parameters.contributions
+    # A member of few elements counts as 1 in each: where members are weighted, as a hundred hundredths.
+    grid = 1 if bounded is None else bounded.grid
+    found = Counter({element: count / grid for element, count in zip(elements, answer.counts, strict=True)})
     if form.counted is not None:
         # An own count as it is; otherwise a sum of 2 - 1 for each row that meets the condition, and -1 for the others,
         # of rows in finer steps.
@@ -134,8 +137,8 @@ def _answered(engine: Engine, form: Form) -> Counter[tuple[Any, ...]]:
         if isinstance(form.counted, QueryCount):
             of_rows = form.resolution.query.rows_summed is not None
             steps = form.counted.bounds.rows.parts if of_rows else 1
-            met = [(each // steps + count) // 2 for each, count in zip(met, answer.counts, strict=True)]
-        found.update({(*element, MET): number for element, number in zip(elements, met, strict=True)})
+            met = [(each / steps + count) / 2 for each, count in zip(met, answer.counts, strict=True)]
+        found.update({(*element, MET): number / grid for element, number in zip(elements, met, strict=True)})
     return found
 
 

@@ -247,8 +247,9 @@ def _element(form: Form, row: Row, table: Table) -> tuple[Any, ...] | None:
     looked_at = {name: getattr(row, name) for name in form.names}
     if any(isinstance(each, bytes) for each in looked_at.values()) or row.member in (None, "null"):
         return None
-    used = [each for each in form.resolution.query.used_values if isinstance(each, QueryValue)]
-    names = {each.name for each in used if not each.keeps_nulls and each.condition is None}
+    # A row without a value counts beside sums, but not where quantiles are of it.
+    ranked = form.resolution.query.quantiles
+    names = {ranked.value.name} if ranked is not None and not ranked.value.keeps_nulls else set()
     names |= {each.column for each in form.query.dimensions if isinstance(each, Binned)}
     if not all(_is_usable(looked_at[name]) for name in names):
         return None
