@@ -45,3 +45,11 @@ def engine_query(resolution: Resolution, dialect: str) -> base.EngineQuery:
 
 def _read_value(value: ReadValue) -> base.ReadValue:
     return base.ReadValue(value.name, base.ValueType(value.type.value), value.null_value)
+
+
+def of_each_element(sql: str, element: str) -> str:
+    """Return DuckDB's query with a wrong form of weights: each follows from one element of a member alone."""
+    by_member, by_element = '"gris_member"', f'"gris_member", "{element}"'
+    for before, after in (("JOIN (SELECT ", ""), ("GROUP BY ", ")"), ("USING (", ")")):
+        sql = sql.replace(f"{before}{by_member}{after}", f"{before}{by_element}{after}")
+    return sql

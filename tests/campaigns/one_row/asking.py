@@ -133,7 +133,7 @@ def _answered(engine: Engine, form: Form) -> Counter[tuple[Any, ...]]:
     if form.counted is not None:
         # An own count as it is; otherwise a sum of 2 - 1 for each row that meets the condition, and -1 for the others,
         # of rows in finer steps.
-        met = answer.sums[-1]
+        met: Sequence[float] = answer.sums[-1]
         if isinstance(form.counted, QueryCount):
             of_rows = form.resolution.query.rows_summed is not None
             steps = form.counted.bounds.rows.parts if of_rows else 1

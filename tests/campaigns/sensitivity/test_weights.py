@@ -14,7 +14,7 @@ from dp_service.queries.asked_numbers import Measure
 from dp_service.queries.resolution import Resolution
 from dp_service.queries.structured import HistogramQuery
 from pinot_connector.engines.base import EngineQuery
-from tests.support.engine_queries import engine_query
+from tests.support.engine_queries import engine_query, of_each_element
 from tests.support.queries.reference import Row
 
 from . import measuring
@@ -76,7 +76,7 @@ def test_members_of_any_size_change_no_more_than_is_charged(
     [
         lambda sql: sql.replace("FLOOR(SQRT(", "CEIL(SQRT("),
         lambda sql: sql.replace("> 4 THEN", "> 100000 THEN"),
-        lambda sql: sql.replace('GROUP BY "gris_member")', 'GROUP BY "gris_member", "number")'),
+        lambda sql: of_each_element(sql, "number"),
     ],
     ids=["rounded up", "not weighted", "of each element"],
 )
