@@ -396,11 +396,8 @@ class QueryValue:
     has_own_count: bool = False
     condition: Condition | None = None
     rows: int | None = None
-
-    @property
-    def has_own_weight(self) -> bool:
-        """Whether members are weighted by its own cells, and not by those of the count."""
-        return True
+    # Members are weighted by its own cells, and not by those of the count.
+    has_own_weight: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)

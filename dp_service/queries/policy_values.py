@@ -70,12 +70,12 @@ def _value_column(name: str, schema: ValueSchema, path: KeyPath, fault: Fault) -
     except ValueError as error:
         fault((*path, "quantum"), str(error))
         return None
-    found = list(_of_numbers(schema, quantum, schema.upper))
+    found = list(_of_numbers(schema, quantum))
     for key, message in found:
         fault((*path, *key.split(".")), message)
     if found:
         return None
-    row_lower, row_upper = _row_bounds(schema, schema.upper)
+    row_lower, row_upper = _row_bounds(schema)
     rows = Clamp(quantum.exact_steps(row_lower), quantum.exact_steps(row_upper))
     bounds = ValueBounds(
         quantum, rows, Clamp(quantum.exact_steps(schema.lower), quantum.exact_steps(schema.upper))
@@ -95,10 +95,10 @@ def _value_column(name: str, schema: ValueSchema, path: KeyPath, fault: Fault) -
     )
 
 
-def _row_bounds(schema: ValueSchema, total_upper: Fraction) -> tuple[Fraction, Fraction]:
+def _row_bounds(schema: ValueSchema) -> tuple[Fraction, Fraction]:
     """Return the bounds of a row; by default those of a member's total, and 0."""
     lower = min(schema.lower, Fraction(0)) if schema.row_lower is None else schema.row_lower
-    upper = max(total_upper, Fraction(0)) if schema.row_upper is None else schema.row_upper
+    upper = max(schema.upper, Fraction(0)) if schema.row_upper is None else schema.row_upper
     return lower, upper
 
 
@@ -109,14 +109,14 @@ def null_value(schema: ValueSchema | QuantileSchema) -> Fraction | None:
     return schema.null_value
 
 
-def _of_numbers(schema: ValueSchema, quantum: Quantum, total_upper: Fraction) -> _Found:
+def _of_numbers(schema: ValueSchema, quantum: Quantum) -> _Found:
     """Yield what is wrong with a column's quantum and bounds."""
     if schema.type is ValueType.DECIMAL and "quantum" not in schema.model_fields_set:
         yield "quantum", "expected the step of the column's values, such as 0.01: each value is rounded to it"
     if schema.type is ValueType.INT64 and quantum.size.denominator != 1:
         yield "quantum", "expected a whole number for an int64 column"
     of_months = schema.months
-    stated = {key: getattr(schema, key) for key in _BOUNDS} | {"upper": total_upper}
+    stated = {key: getattr(schema, key) for key in _BOUNDS}
     if of_months is not None:
         stated |= {"months.lower": of_months.lower, "months.upper": of_months.upper}
     for key, bound in stated.items():
@@ -126,11 +126,11 @@ def _of_numbers(schema: ValueSchema, quantum: Quantum, total_upper: Fraction) ->
             yield key, f"expected a multiple of the quantum, {_written(quantum.size)}"
         elif max(abs(bound), abs(bound / quantum.size)) > LARGEST_BOUND:
             yield key, "expected a number, and a number of quanta, from -2^50 to 2^50"
-    if schema.lower >= total_upper:
+    if schema.lower >= schema.upper:
         yield "upper", "expected more than lower: between them lies what one member can add to a sum"
     if of_months is not None and of_months.lower >= of_months.upper:
         yield "months.upper", "expected more than months.lower"
-    row_lower, row_upper = _row_bounds(schema, total_upper)
+    row_lower, row_upper = _row_bounds(schema)
     if row_lower >= row_upper:
         yield "row_upper", "expected more than row_lower"
     if schema.nulls is ValueNulls.KEEP and schema.null_value is None:
@@ -229,7 +229,7 @@ def _agree(listed: Column, column: ValueColumn) -> bool:
 
 
 def _of_noise(column: ValueColumn, policy: Policy, table: Table, bounded: Contributions) -> Iterator[str]:
-    """Yield that no such noise can be drawn; a calendar's periods are known with a question only."""
+    """Yield that no such noise can be drawn. A prepared copy, which has periods, has no values."""
     if bounded.sums is None:
         return
     rho = rho_of_units(policy.currency.epsilon_per, bounded.allowed_units[0])
@@ -240,10 +240,9 @@ def _of_noise(column: ValueColumn, policy: Policy, table: Table, bounded: Contri
     least = counted * (1 - bounded.sums.share) * Fraction(column.weight, weights)
     # In elements of several columns too large a noise is refused with the question.
     elements = promised(bounded) or table.most_typical
-    periods = bounded.periods if isinstance(bounded.periods, int) else 1
-    of_rows = table.measures.most_squared(elements) * periods**2
+    of_rows = table.measures.most_squared(elements)
     distance = max(
-        max(bounds.of_sum(None).totals.width ** 2 * elements * periods, bounds.rows.width**2 * of_rows)
+        max(bounds.of_sum(None).totals.width ** 2 * elements, bounds.rows.width**2 * of_rows)
         for bounds in (column.bounds, column.bounds_in_months)
     )
     clamps = (column.bounds.totals, column.bounds.rows, column.bounds_in_months.totals)

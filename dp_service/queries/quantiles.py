@@ -106,7 +106,7 @@ def releasing_quantiles(
             f"{len(Grid.of(released.grid))} cells each have more",
         )
     bounded = parameters.contributions
-    reach = 1 if bounded is None else min(groups, bounded.periods * bounded.typical)
+    reach = 1 if bounded is None else min(groups, bounded.typical)
     of_all = None if bounded is None else replace(bounded, shifted=False, units=reach * released.units)
     return replace(
         parameters,

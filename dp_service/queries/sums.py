@@ -88,13 +88,12 @@ def require_drawable(sums: SumsReleased, bounded: BoundedContributions, *, unit:
         QuestionError: The noise of one would be beyond what is drawn.
     """
     units = bounded.units - (0 if bounded.names is None else bounded.names.units)
-    periods = bounded.periods**2 if bounded.of_events else bounded.periods
     rho = rho_of_units(unit, units)
     for column in sums.columns:
         clamp = Clamp(column.low, column.high, column.is_centred)
         width, grid = clamp.width * column.grid(bounded.grid), bounded.grid
         most = max(width**2 / column.share, grid**2 / (column.count_share or Fraction(1)))
-        if variance_for(most * bounded.typical * periods * (column.rows or 1) ** 2, rho) > MAX_VARIANCE:
+        if variance_for(most * bounded.typical * (column.rows or 1) ** 2, rho) > MAX_VARIANCE:
             raise QuestionError(
                 "aggregates",
                 f"expected numbers whose noise can be drawn, and that of {column.called} cannot: ask for fewer at once",

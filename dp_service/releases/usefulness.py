@@ -43,16 +43,6 @@ class TypicalError:
         return f"{_short(self.error * self.over)} divided by how many it is of, on {self.number}{of}"
 
 
-def typical_errors(kind: AnyKind, sizes: Sums | None) -> list[TypicalError]:
-    """Return how far noise moves each number of an answer.
-
-    Args:
-        kind: The kind of the answer.
-        sizes: What the policy states of the table's size; None: nothing.
-    """
-    return list(_errors(kind, sizes))
-
-
 def require_useful(errors: list[TypicalError], max_error: str) -> None:
     """Refuse a question of whose numbers one is lost in noise, before anything is charged.
 
@@ -78,7 +68,13 @@ def verdict(errors: list[TypicalError]) -> Iterator[Statement]:
     yield Statement("accuracy.verdict", text, values=tuple(_short(each.error) for each in lost or errors))
 
 
-def _errors(kind: AnyKind, sizes: Sums | None) -> Iterator[TypicalError]:
+def typical_errors(kind: AnyKind, sizes: Sums | None) -> Iterator[TypicalError]:
+    """Yield how far noise moves each number of an answer.
+
+    Args:
+        kind: The kind of the answer.
+        sizes: What the policy states of the table's size; None: nothing.
+    """
     asked = kind.parameters
     if (scale := kind.noise_scale) is not None:
         bounded = asked.contributions

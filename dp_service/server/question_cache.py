@@ -69,7 +69,7 @@ class CachedQuestion:
     @cached_property
     def typical_errors(self) -> list[TypicalError]:
         """How far noise moves each number of the answer."""
-        return typical_errors(kind_of(self.resolution.parameters), self.sizes)
+        return list(typical_errors(kind_of(self.resolution.parameters), self.sizes))
 
     @cached_property
     def is_small(self) -> bool:

@@ -14,11 +14,10 @@ only, and others in 64 bits. `require_exact_sums` decides that from public numbe
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from fractions import Fraction
 
 from dp_service.terms import FINE_STEPS, GRID
-from dp_service.values.quantum import Quantum, Value, is_usable
+from dp_service.values.quantum import Quantum
 
 SUMS_IN_DOUBLES = 2**53
 """Integers below this are exact in an engine that sums in doubles."""
@@ -106,10 +105,6 @@ class Clamp:
         """Return the nearest number between the ends."""
         return min(max(steps, self.low), self.high)
 
-    def centred(self, steps: int) -> int:
-        """Return 2 x - (low + high) of the clamped x."""
-        return 2 * self(steps) - self.centre
-
 
 @dataclass(frozen=True)
 class ValueBounds:
@@ -124,22 +119,6 @@ class ValueBounds:
     quantum: Quantum
     rows: Clamp
     totals: Clamp
-
-    @classmethod
-    def of(
-        cls, quantum: Fraction, rows: tuple[Fraction, Fraction], totals: tuple[Fraction, Fraction]
-    ) -> ValueBounds:
-        """Return bounds that are given as values of the column.
-
-        >>> ValueBounds.of(Fraction("0.01"), (Fraction(0), Fraction(50)), (Fraction(0), Fraction(200))).totals
-        Clamp(low=0, high=20000, is_centred=True)
-
-        Raises:
-            ValueError: The quantum does not divide a bound, or bounds are not ascending.
-        """
-        step = Quantum(quantum)
-        ends = [(step.exact_steps(low), step.exact_steps(high)) for low, high in (rows, totals)]
-        return cls(step, Clamp(*ends[0]), Clamp(*ends[1]))
 
     def of_sum(self, rows: int | None) -> ValueBounds:
         """Return the bounds of a member's total in a sum, which is 0 without a row.
@@ -160,19 +139,6 @@ class ValueBounds:
         step = Clamp(low, high).cell_step
         totals = Clamp(low // step * step, -(-high // step) * step, is_centred=False)
         return replace(self, rows=of_rows, totals=totals)
-
-    def row(self, value: Value) -> int | None:
-        """Return the clamped steps of a row's value, None if the row does not count."""
-        if value is None or not is_usable(value):
-            return None
-        return self.rows(self.quantum.steps_of(self._within_rows(value)))
-
-    def _within_rows(self, value: int | float | Decimal) -> int | float | Decimal:
-        """Bring a float between the clamps, so that its number of steps is finite; others have no such limit."""
-        if not isinstance(value, float):
-            return value
-        low, high = (float(self.quantum.value_of(end)) for end in (self.rows.low, self.rows.high))
-        return min(max(value, low), high)
 
 
 def require_exact_sums(

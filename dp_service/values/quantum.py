@@ -11,7 +11,6 @@ rule that looks at one row alone is private.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -19,21 +18,6 @@ from fractions import Fraction
 Value = int | float | Decimal | None
 
 _LARGEST_SCALE = 10**15
-_HALF = Fraction(1, 2)
-
-
-def is_usable(value: Value) -> bool:
-    """Return whether a row with this value counts: NULL, NaN and infinities do not.
-
-    >>> [is_usable(value) for value in (0, -1.5, None, float("nan"), Decimal("-Infinity"))]
-    [True, True, False, False, False]
-    """
-    # Both kinds of numbers have all three; a signalling NaN of Decimal raises elsewhere.
-    return value is not None and (isinstance(value, int) or _is_finite(value))
-
-
-def _is_finite(value: float | Decimal) -> bool:
-    return value.is_finite() if isinstance(value, Decimal) else math.isfinite(value)
 
 
 @dataclass(frozen=True)
@@ -41,8 +25,8 @@ class Quantum:
     """The step that values are rounded to: a whole number, or one divided by a whole number, such as 1/100 for cents.
 
     >>> cents = Quantum(Fraction("0.01"))
-    >>> cents.steps_of(Decimal("12.345")), cents.steps_of(-7), cents.exact_steps(Fraction(3))
-    (1235, -700, 300)
+    >>> cents.exact_steps(Fraction(3)), cents.value_of(1235)
+    (300, Fraction(247, 20))
 
     Raises:
         ValueError: It is neither, or a term is above 10^15.
@@ -69,20 +53,6 @@ class Quantum:
             raise ValueError(f"quantum, {self.size}, must divide every bound, got {value}")
         return int(steps)
 
-    def steps_of(self, value: int | float | Decimal) -> int:
-        """Return the step that a usable value is rounded to; bring a float between its clamps first.
-
-        Raises:
-            OverflowError: A float is so large that its number of steps is infinite.
-        """
-        if isinstance(value, float):
-            return math.floor(self._float_steps(value) + 0.5)
-        return math.floor(Fraction(value) / self.size + _HALF)
-
     def value_of(self, steps: int | Fraction) -> Fraction:
         """Return the value that a number of steps stands for."""
         return steps * self.size
-
-    def _float_steps(self, value: float) -> float:
-        multiplier, divisor = self.size.denominator, self.size.numerator
-        return value * multiplier if divisor == 1 else value / divisor

@@ -23,7 +23,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dp_service.values.bounds import Clamp, ValueBounds
-from dp_service.values.quantum import Value, is_usable
+from dp_service.values.quantum import Value
+from tests.support.values import centred, is_usable, row_steps
 
 Row = Sequence[Value]
 """One value for each column."""
@@ -47,7 +48,7 @@ class SummedColumn:
 
     def steps(self, value: Value) -> int | None:
         """Return the clamped steps of a row, None if it does not count in this column."""
-        found = self.bounds.row(value)
+        found = row_steps(self.bounds, value)
         if found is None and self.stands_for_missing is not None:
             return self.bounds.rows(self.stands_for_missing)
         return found
@@ -113,7 +114,7 @@ def _centred(steps: Sequence[int], column: SummedColumn, rows_of_member: int | N
     if rows_of_member is None:
         if not steps:
             return 0
-        return bounds.totals.centred(bounds.totals(sum(steps)))
+        return centred(bounds.totals, bounds.totals(sum(steps)))
     clamp = bounds.rows
     parts = column.parts or clamp.parts
     finer = Clamp(clamp.low * parts, clamp.high * parts)

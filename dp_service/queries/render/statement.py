@@ -29,7 +29,7 @@ question's own conditions do, so members are bounded within the names.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from dp_service.bounding.weights import WEIGHT_COLUMN, least_kept
 from dp_service.queries.answer_columns import COUNT_COLUMN, FIRST_COUNT_COLUMN, MEMBER_COUNT_COLUMN
@@ -61,6 +61,7 @@ from dp_service.queries.render.sums import (
     measured,
     measures,
     numbers_of_member,
+    over_members,
     own_cells,
     row_steps,
     sums,
@@ -114,32 +115,37 @@ def _members_statement(resolution: Resolution, dialect: Dialect) -> str:
     members = _contributions(resolution, dialect) if query.values else _counts_of_members(resolution, dialect)
     source = f"({members}) AS {_members(dialect)}"
     clip = query.rows_summed if query.values else query.clip
-    count = "COUNT(*)" if clip is None else _total(_clipped(clip, dialect), query, dialect)
-    ranking = _ranking(resolution, _names(query, dialect), count, source, dialect)
+    count = "COUNT(*)" if clip is None else over_members(_clipped(clip, dialect), query, dialect)
+    names = _names(query, dialect)
+    ranking = _ranking(resolution, names, count, source, dialect, numbers=sums(query, dialect))
     return dialect.nested_prefix + dialect.prefix + ranking
 
 
-def _ranking(resolution: Resolution, keys: list[str], count: str, source: str, dialect: Dialect) -> str:
-    """Write the groups of a source in their total order, the count last."""
+def _ranking(
+    resolution: Resolution,
+    keys: list[str],
+    count: str,
+    source: str,
+    dialect: Dialect,
+    *,
+    numbers: Iterable[str] = (),
+    weights: Weights | None = None,
+) -> str:
+    """Write the groups of a source in their total order, with the count and then other numbers behind them."""
     names = _names(resolution.query, dialect)
     order = ", ".join([f"{count} DESC", *(f"{key} ASC" for key in keys)])
     named = f"{count} AS {identifier(COUNT_COLUMN, dialect)}"
-    selected = [*_selected(keys, names), named, *sums(resolution.query, dialect)]
+    least = min_count_of(resolution) if weights is None else weights.min_count
+    selected = [*_selected(keys, names), named, *numbers]
     clauses = [
         f"SELECT {', '.join(selected)}",
         f"FROM {source}",
         *([f"GROUP BY {', '.join(keys)}"] if keys else []),
-        *_having(count, min_count_of(resolution)),
+        *_having(count, least),
         *([f"ORDER BY {order}"] if keys else []),
         *_limit(resolution, dialect),
     ]
     return " ".join(clauses)
-
-
-def _total(expression: str, query: CanonicalQuery, dialect: Dialect) -> str:
-    """Write a sum; a group has always something to add up, but all rows together may be none."""
-    total = dialect.total(expression)
-    return total if query.dimensions else f"COALESCE({total}, 0)"
 
 
 def _having(count: str, min_count: int | None) -> list[str]:
@@ -232,8 +238,9 @@ def weighted_statement(resolution: Resolution, bound: Weights, dialect: Dialect)
     count = dialect.total(identifier(_WEIGHTED, dialect))
     found = f"({source}) AS {identifier('gris_bounded', dialect)}"
     found = f"{found} WHERE {condition}" if condition else found
-    selected = [_named_count(count, dialect), *weighted_sums(resolution.query, dialect)]
-    written = _of_elements(resolution, count, selected, found, dialect, min_count=bound.min_count)
+    names, numbers = _names(resolution.query, dialect), weighted_sums(resolution.query, dialect)
+    prefix = dialect.window_prefix + dialect.nested_prefix + dialect.prefix
+    written = prefix + _ranking(resolution, names, count, found, dialect, numbers=numbers, weights=bound)
     if not dialect.joins_squares:
         return written
     return f"WITH {_members(dialect)} AS MATERIALIZED ({_contributions(resolution, dialect)}) {written}"
@@ -261,37 +268,11 @@ def prepared_statement(resolution: Resolution, dialect: Dialect) -> str:
     return dialect.nested_prefix + dialect.prefix + _ranking(resolution, names, count, members, dialect)
 
 
-def _named_count(count: str, dialect: Dialect) -> str:
-    return f"{count} AS {identifier(COUNT_COLUMN, dialect)}"
-
-
 def _full_count(resolution: Resolution, tau: int, dialect: Dialect) -> str:
     """Write the count where what is measured of a member in an element counts in full."""
     if resolution.query.measure is Measure.DISTINCT_MEMBERS:
         return "COUNT(*)"
     return dialect.total(_clipped(tau, dialect))
-
-
-def _of_elements(
-    resolution: Resolution,
-    count: str,
-    selected: list[str],
-    source: str,
-    dialect: Dialect,
-    *,
-    min_count: int | None = None,
-) -> str:
-    """Write the groups of a query with a window in their total order, what is selected of them behind the elements."""
-    names = _names(resolution.query, dialect)
-    clauses = [
-        f"SELECT {', '.join([*names, *selected])}",
-        f"FROM {source}",
-        f"GROUP BY {', '.join(names)}",
-        *_having(count, min_count),
-        f"ORDER BY {', '.join([f'{count} DESC', *(f'{name} ASC' for name in names)])}",
-        *_limit(resolution, dialect),
-    ]
-    return dialect.window_prefix + dialect.nested_prefix + dialect.prefix + " ".join(clauses)
 
 
 def _weighted(resolution: Resolution, bound: Weights, dialect: Dialect) -> tuple[str, str]:
@@ -357,9 +338,10 @@ def relative_statement(resolution: Resolution, dialect: Dialect) -> str:
     # Pinot's planner.
     firsts = dialect.total(f"2 - {at_most(2, 'gris_rank', dialect)}")
     count = _full_count(resolution, resolution.parameters.tau, dialect)
-    selected = [_named_count(count, dialect), f"{firsts} AS {identifier(FIRST_COUNT_COLUMN, dialect)}"]
+    numbers = [f"{firsts} AS {identifier(FIRST_COUNT_COLUMN, dialect)}"]
     source = f"({ranked}) AS {identifier('gris_ranked', dialect)}"
-    return _of_elements(resolution, count, selected, source, dialect)
+    prefix = dialect.window_prefix + dialect.nested_prefix + dialect.prefix
+    return prefix + _ranking(resolution, names, count, source, dialect, numbers=numbers)
 
 
 def quantile_statement(resolution: Resolution, dialect: Dialect) -> str:

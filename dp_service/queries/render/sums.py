@@ -46,13 +46,9 @@ WEIGHT = "gris_weight"
 
 
 def usable_conditions(value: QueryValue, dialect: Dialect) -> Iterator[str]:
-    """Write which rows have a number, unless one stands for those that have none."""
-    if not value.keeps_nulls:
-        yield from conditions_of_use(value, dialect)
-
-
-def conditions_of_use(value: QueryValue, dialect: Dialect) -> Iterator[str]:
-    """Write when a row's value is a number that can be summed, or a day."""
+    """Write when a row's value is a number that can be summed, or a day, unless one stands for those without any."""
+    if value.keeps_nulls:
+        return
     name = identifier(value.name, dialect)
     if dialect.stores_nulls:
         yield f"{name} IS NOT NULL"
@@ -87,7 +83,7 @@ def measures(query: CanonicalQuery, dialect: Dialect) -> list[str]:
 def sums(query: CanonicalQuery, dialect: Dialect) -> Iterator[str]:
     """Write the sum of each column, over the members that are counted beside it, and then own counts."""
     for _, number, name in numbers_of_member(query, dialect):
-        yield f"{_over_members(number, query, dialect)} AS {name}"
+        yield f"{over_members(number, query, dialect)} AS {name}"
 
 
 def weighted_sums(query: CanonicalQuery, dialect: Dialect) -> Iterator[str]:
@@ -161,7 +157,7 @@ def at_most(most: int, name: str, dialect: Dialect) -> str:
     return f"CASE WHEN {number} > {most} THEN {most} ELSE {number} END"
 
 
-def _over_members(number: str, query: CanonicalQuery, dialect: Dialect) -> str:
+def over_members(number: str, query: CanonicalQuery, dialect: Dialect) -> str:
     """Write the sum of a number over members; all rows together may be none."""
     total = dialect.total(number)
     return total if query.dimensions else f"COALESCE({total}, 0)"
@@ -183,9 +179,7 @@ def _number_of_rows(value: Coordinate, dialect: Dialect) -> str:
 
 def _used_or_not(value: Coordinate, number: str, dialect: Dialect) -> str:
     """Write a whole number for the rows that meet the condition and whose value can be used, and 0 for the others."""
-    conditions: list[str] = []
-    if isinstance(value, QueryValue) and not value.keeps_nulls:
-        conditions += conditions_of_use(value, dialect)
+    conditions = list(usable_conditions(value, dialect)) if isinstance(value, QueryValue) else []
     if value.condition is not None:
         conditions.append(written_condition(value.condition, dialect, is_nested=True))
     if conditions:

@@ -51,10 +51,10 @@ class Quantiles(Kind[RankedValues]):
         groups = len(parameters.domain or ())
         if not groups or (bounded is None and groups != 1):
             raise IncompleteParametersError
-        # Without a bound there is one group.
-        typical, periods = (1, 1) if bounded is None else (bounded.typical, bounded.periods)
+        # Without a bound there is one group. A prepared copy, which has periods, has no quantiles.
+        typical = 1 if bounded is None else bounded.typical
         counted = Counted.EVENTS if stated.rule is MemberValue.ROWS else Counted.MEMBERS
-        bound = made(ContributionBound, typical, parameters.tau, periods, counted)
+        bound = made(ContributionBound, typical, parameters.tau, 1, counted)
         among = made(CellsOfGroups, groups, len(Grid.of(stated.grid)), bound)
         values = made(RankedValues, currency, among, stated.quantiles, stated.smallest, stated.largest)
         return cls(parameters, values)

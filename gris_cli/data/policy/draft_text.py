@@ -42,8 +42,8 @@ _READ = (
 )
 _SAME_ROWS = ", from, to) come from the same data,"
 _EARLIER_ROWS = (
-    ") come from rows before {before} alone, so later rows decide none of them. from, to, max_members and max_rows "
-    "come from all rows,"
+    ") come from rows before {before} alone, so later rows decide none of them. from, to, max_members, max_rows and "
+    "which columns are offered come from all rows,"
 )
 _UNREAD = (
     "It was made from names and types of columns. No row was read: no value and no count of your data is in this file, "

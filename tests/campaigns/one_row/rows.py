@@ -45,6 +45,7 @@ from tests.support.cells import cell_of
 from tests.support.queries.quantiles import read_value
 from tests.support.queries.reference import holds
 from tests.support.texts import NOT_UTF8
+from tests.support.values import row_steps, steps_of
 
 _SECOND = 1_000_000
 _NOON = 17_897 * 86_400 * _SECOND
@@ -292,14 +293,14 @@ def _element(form: Form, row: Row, table: Table) -> tuple[Any, ...] | None:
 
 def _rounded(value: Any, column: ValueColumn) -> Fraction:
     quantum = column.bounds.quantum
-    return quantum.value_of(quantum.steps_of(min(max(value, -(2**40)), 2**40)))
+    return quantum.value_of(steps_of(quantum, min(max(value, -(2**40)), 2**40)))
 
 
 def _cell(form: Form, row: Row, table: Table) -> int:
     """Return the cell of a row that is its member's only one."""
     column = table.quantile(form.query.quantiles[0].column)
     value = read_value(getattr(row, column.name), column)
-    step = column.bounds.row(value)
+    step = row_steps(column.bounds, value)
     if step is None:
         raise AssertionError("a row without a value counts in no element")
     return cell_of(Grid.of(column.spec), column.bounds.totals(step))

@@ -25,6 +25,7 @@ from dp_service.values.quantum import Value
 from tests.support.bounding import kept
 from tests.support.cells import cell_of
 from tests.support.queries.sums import Row
+from tests.support.values import row_steps
 
 DOMAIN = ("a", "b", "z")
 POLICY = """
@@ -102,13 +103,14 @@ def reference(query: HistogramQuery, policy: Policy, rows: Sequence[Row]) -> lis
     for row in rows:
         value = read_value(getattr(row, column.name), column)
         element = "" if not query.dimensions else row.text if row.text in DOMAIN else None
-        if row.member is not None and element is not None and column.bounds.row(value) is not None:
+        if row.member is not None and element is not None and row_steps(column.bounds, value) is not None:
             by_member[row.member][element].append(value)
     bound = 1 if table.contributions is None else table.most_typical
     counts: Counter[tuple[str, int]] = Counter()
     for member, values in by_member.items():
         for element in kept(table_salt(table.name, "all"), member, list(values), bound):
-            steps = [step for step in map(column.bounds.row, values[element]) if step is not None]
+            found_steps = (row_steps(column.bounds, value) for value in values[element])
+            steps = [step for step in found_steps if step is not None]
             for found in values_of_member(meant, steps, member, asked_so.clip):
                 counts[element, cell_of(Grid.of(column.spec), column.bounds.totals(found))] += 1
     ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
@@ -143,7 +145,7 @@ def read_value(value: Value, column: QuantileColumn) -> Value:
     if column.type is ValueType.DECIMAL and isinstance(value, int | Decimal):
         value = float(value)
     if column.nulls is Nulls.KEEP:
-        return column.null_value if column.bounds.row(value) is None else value  # type: ignore[return-value]
+        return column.null_value if row_steps(column.bounds, value) is None else value  # type: ignore[return-value]
     return None if column.null_value is not None and value == column.null_value else value
 
 

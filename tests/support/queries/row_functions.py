@@ -17,6 +17,7 @@ from dp_service.queries.sql import parse_sql
 from dp_service.terms import GRID
 from dp_service.values.quantum import Quantum
 from tests.support.queries.sums import Row
+from tests.support.values import steps_of
 
 POLICY = parse_policy("""
 epsilon_per: 1
@@ -153,7 +154,7 @@ def expected(function: str, of: Iterable[Row] | None = None) -> Counter[object]:
 
 def _rounded(value: float) -> Fraction:
     quantum = Quantum(Fraction(1, 4))
-    return quantum.value_of(quantum.steps_of(min(max(value, -1000.0), 1000.0)))
+    return quantum.value_of(steps_of(quantum, min(max(value, -1000.0), 1000.0)))
 
 
 FUNCTIONS = (*PARTS, *EDGES)

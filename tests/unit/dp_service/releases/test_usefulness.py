@@ -42,7 +42,7 @@ def errors_of(sql: str, sizes: str) -> list[TypicalError]:
     resolution = resolve_question(parse_sql(sql, stated), stated, now=0)
     contributions = stated.table("t").contributions
     assert contributions is not None
-    return typical_errors(kind_of(resolution.parameters), contributions.sums)
+    return list(typical_errors(kind_of(resolution.parameters), contributions.sums))
 
 
 @pytest.mark.parametrize(

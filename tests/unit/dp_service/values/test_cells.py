@@ -9,12 +9,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from dp_service.values.bounds import ValueBounds
 from dp_service.values.cells import MAX_CELLS, Grid
 from tests.support.cells import cell_of, counts_of
 from tests.support.some import some
+from tests.support.values import bounds_of
 
-BOUNDS = ValueBounds.of(Fraction(1), (Fraction(-5), Fraction(100)), (Fraction(0), Fraction(150)))
+BOUNDS = bounds_of(Fraction(1), (Fraction(-5), Fraction(100)), (Fraction(0), Fraction(150)))
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,12 @@ from itertools import product
 
 import pytest
 
-from dp_service.values.bounds import SUMS_IN_DOUBLES, Clamp, ValueBounds, require_exact_sums
-from dp_service.values.quantum import Quantum, Value, is_usable
+from dp_service.values.bounds import SUMS_IN_DOUBLES, Clamp, require_exact_sums
+from dp_service.values.quantum import Quantum, Value
 from tests.support.member_sums import ColumnSum, GroupSums, SummedColumn, group_sums
+from tests.support.values import bounds_of, is_usable, row_steps, steps_of
 
-CENTS = ValueBounds.of(Fraction("0.01"), (Fraction(-5), Fraction(20)), (Fraction(0), Fraction(30)))
+CENTS = bounds_of(Fraction("0.01"), (Fraction(-5), Fraction(20)), (Fraction(0), Fraction(30)))
 UNUSABLE: tuple[Value, ...] = (
     None,
     math.nan,
@@ -43,22 +44,22 @@ UNUSABLE: tuple[Value, ...] = (
 def test_a_value_becomes_the_nearest_step(value: Value, steps: int) -> None:
     """Of two that are equally near the upper one, without a limit to their size."""
     assert value is not None
-    assert Quantum(Fraction("0.01")).steps_of(value) == steps
+    assert steps_of(Quantum(Fraction("0.01")), value) == steps
 
 
 def test_floats_are_rounded_as_an_engine_rounds_them() -> None:
     """By one product and one sum in doubles: 1.115 times 100 is a little above 111.5, though 1.115 is below it."""
     assert math.floor(1.115 * 100 + 0.5) == 112
-    assert Quantum(Fraction("0.01")).steps_of(1.115) == 112
-    assert Quantum(Fraction("0.01")).steps_of(Decimal("1.1149999999999999911")) == 111
-    assert Quantum(Fraction(5)).steps_of(12.5) == 3
+    assert steps_of(Quantum(Fraction("0.01")), 1.115) == 112
+    assert steps_of(Quantum(Fraction("0.01")), Decimal("1.1149999999999999911")) == 111
+    assert steps_of(Quantum(Fraction(5)), 12.5) == 3
 
 
 @pytest.mark.parametrize("value", UNUSABLE, ids=repr)
 def test_what_is_no_number_does_not_count(value: Value) -> None:
     """NULL, NaN and infinities, of floats and decimals."""
     assert not is_usable(value)
-    assert CENTS.row(value) is None
+    assert row_steps(CENTS, value) is None
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,7 @@ def test_what_is_no_number_does_not_count(value: Value) -> None:
 )
 def test_a_row_is_clamped_whatever_its_size(value: Value, steps: int) -> None:
     """Nothing overflows: an error would tell of the row."""
-    assert CENTS.row(value) == steps
+    assert row_steps(CENTS, value) == steps
 
 
 def test_rows_are_clamped_before_they_are_added_and_totals_after() -> None:
@@ -131,9 +132,7 @@ def test_no_member_moves_a_sum_by_more_than_the_width() -> None:
         (lambda: Quantum(Fraction(3, 2)), "quantum"),
         (lambda: Quantum(Fraction(1, 10**16)), "quantum"),
         (
-            lambda: ValueBounds.of(
-                Fraction("0.01"), (Fraction(0), Fraction("1.005")), (Fraction(0), Fraction(1))
-            ),
+            lambda: bounds_of(Fraction("0.01"), (Fraction(0), Fraction("1.005")), (Fraction(0), Fraction(1))),
             "divide",
         ),
     ],
@@ -146,7 +145,7 @@ def test_bounds_that_make_no_sense_are_refused_by_name(make: Callable[[], object
 
 def test_sums_that_an_engine_could_not_hold_are_refused_from_public_numbers() -> None:
     """With the factor 2: 3 10^6 members of up to 2^31 steps fit 64 bits, and not a double."""
-    bounds = ValueBounds.of(Fraction(1), (Fraction(0), Fraction(2**31)), (Fraction(0), Fraction(2**31)))
+    bounds = bounds_of(Fraction(1), (Fraction(0), Fraction(2**31)), (Fraction(0), Fraction(2**31)))
     require_exact_sums(bounds, members=3 * 10**6, rows_of_member=None, rows=10**6, below=2**63)
     with pytest.raises(ValueError, match="sums must stay below 9007199254740992"):
         require_exact_sums(bounds, members=3 * 10**6, rows_of_member=None, rows=10**6, below=SUMS_IN_DOUBLES)
@@ -158,7 +157,7 @@ def test_sums_that_an_engine_could_not_hold_are_refused_from_public_numbers() ->
 def test_the_limit_of_doubles_is_met_exactly(members: int, rows_of_member: int | None, rows: int) -> None:
     """Within +-2^31 a member needs 2^32, and 2^21 of them 2^53, which is refused; one member or row less is not."""
     ends = (Fraction(-(2**31)), Fraction(2**31))
-    bounds = ValueBounds.of(Fraction(1), ends, ends)
+    bounds = bounds_of(Fraction(1), ends, ends)
 
     def check(members: int, rows: int) -> None:
         require_exact_sums(

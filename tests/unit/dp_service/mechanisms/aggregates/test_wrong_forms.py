@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from dp_service.values.quantum import is_usable
 from tests.support.member_sums import ColumnSum, GroupSums, Row, SummedColumn, group_sums
+from tests.support.values import is_usable, steps_of
 from tests.unit.dp_service.mechanisms.bounded.laws import ROUNDING_ERROR
 
 from .member_rows import Summing, derived
@@ -58,7 +58,7 @@ def clamped_after_the_sum(summed: SummedColumn) -> Summing:
     def sums(members: Members) -> GroupSums:
         count, clamp = len(totals(members, summed)), summed.bounds.totals
         values = [row[0] for rows in members for row in rows if is_usable(row[0])]
-        total = sum(summed.bounds.quantum.steps_of(value) for value in values if value is not None)
+        total = sum(steps_of(summed.bounds.quantum, value) for value in values if value is not None)
         within = min(max(total, count * clamp.low), count * clamp.high)
         return GroupSums(count, (ColumnSum(2 * within - clamp.centre * count, None),))
 
