@@ -9,19 +9,15 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from dp_service.queries.render import render
 from dp_service.queries.resolution import Resolution
-from pinot_connector.engines.base import ColumnType, EngineQuery, ExpectedColumn
 from pinot_connector.engines.spark import SparkEngine
+from tests.support.engine_queries import engine_query
 from tests.support.queries.row_functions import FUNCTIONS, arrow_table, expected, resolved
 
 
 def answered(engine: SparkEngine, resolution: Resolution) -> dict[Any, int]:
     """Return what Spark counts."""
-    columns = tuple(ExpectedColumn(name, ColumnType(kind)) for name, kind in resolution.columns)
-    table = resolution.query.table
-    query = EngineQuery(table, render(resolution, "spark"), columns, resolution.row_limit)
-    answer = engine.run(query, engine.data_version(table))
+    answer = engine.run(engine_query(resolution, "spark"), engine.data_version(resolution.query.table))
     return dict(zip(answer.elements[0], answer.counts, strict=True))
 
 

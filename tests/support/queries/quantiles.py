@@ -106,13 +106,14 @@ def reference(query: HistogramQuery, policy: Policy, rows: Sequence[Row]) -> lis
         if row.member is not None and element is not None and row_steps(column.bounds, value) is not None:
             by_member[row.member][element].append(value)
     bound = 1 if table.contributions is None else table.most_typical
+    grid = Grid.of(column.cells_of(meant.rule))
     counts: Counter[tuple[str, int]] = Counter()
     for member, values in by_member.items():
         for element in kept(table_salt(table.name, "all"), member, list(values), bound):
             found_steps = (row_steps(column.bounds, value) for value in values[element])
             steps = [step for step in found_steps if step is not None]
             for found in values_of_member(meant, steps, member, asked_so.clip):
-                counts[element, cell_of(Grid.of(column.spec), column.bounds.totals(found))] += 1
+                counts[element, cell_of(grid, column.bounds.totals(found))] += 1
     ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
     return [(*((element,) if query.dimensions else ()), cell, count) for (element, cell), count in ordered]
 
