@@ -379,15 +379,21 @@ def one_look(
 
 
 def two_looks(
-    delta_1: int, delta_2: int, most_names: int, *, min_count: int = 1, units: int = 2, names: str = "1/2"
+    typical: int,
+    last_typical: int,
+    most_names: int,
+    *,
+    min_count: int = 1,
+    units: int = 2,
+    names: str = "1/2",
 ) -> TwoLooks:
     """Return two looks in the currency of the tests; `names` is the share of the first one."""
     return TwoLooks(
         CURRENCY,
         units,
         Fraction(names) * units,
-        ContributionBound(delta_1),
-        ContributionBound(delta_2),
+        ContributionBound(typical),
+        ContributionBound(last_typical),
         min_count,
         most_names,
     )
