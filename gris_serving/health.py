@@ -90,13 +90,12 @@ class Health(health_pb2_grpc.HealthServicer):
 
 
 @asynccontextmanager
-async def serving_health(health: Health, listen: str, *, shares_port: bool = False) -> AsyncIterator[str]:
+async def serving_health(health: Health, listen: str) -> AsyncIterator[str]:
     """Serve health in plain text on an address of its own, for probes that cannot speak TLS, while the block runs.
 
     Args:
         health: What is served.
         listen: HOST:PORT.
-        shares_port: Whether several processes listen on this address.
 
     Yields:
         The address.
@@ -107,7 +106,7 @@ async def serving_health(health: Health, listen: str, *, shares_port: bool = Fal
     server = grpc.aio.server(
         options=(
             ("grpc.max_receive_message_length", MAX_REQUEST_BYTES),
-            ("grpc.so_reuseport", int(shares_port)),
+            ("grpc.so_reuseport", 0),
             *handshake_options(),
         )
     )

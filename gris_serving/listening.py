@@ -6,7 +6,6 @@ program. So the address is tried first, and the reason is the operating system's
 
 from __future__ import annotations
 
-import errno
 import socket
 import stat
 from contextlib import suppress
@@ -36,14 +35,11 @@ def require_free(listen: str) -> None:
         raise ListeningError("there is no such host") from None
     family, _, _, _, address = found[0]
     try:
-        _bind(family, address, socket.SO_REUSEADDR)
+        with socket.socket(family) as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            tried.bind(address)
     except OSError as error:
-        problem = error
-    else:
-        return
-    # Workers of one service share their port.
-    if problem.errno != errno.EADDRINUSE or not _is_shared(family, address):
-        raise ListeningError((problem.strerror or "it cannot be used").lower())
+        raise ListeningError((error.strerror or "it cannot be used").lower()) from None
 
 
 UNIX = "unix:"
@@ -88,17 +84,3 @@ def _unix_socket(name: str, listen: str) -> socket.socket:
         listening.close()
         raise SecurityError(f"{name}.listen: cannot listen on {listen}: {error.strerror or error}") from None
     return listening
-
-
-def _is_shared(family: int, address: tuple[object, ...]) -> bool:
-    try:
-        _bind(family, address, socket.SO_REUSEPORT)
-    except OSError:
-        return False
-    return True
-
-
-def _bind(family: int, address: tuple[object, ...], option: int) -> None:
-    with socket.socket(family) as tried:
-        tried.setsockopt(socket.SOL_SOCKET, option, 1)
-        tried.bind(address)

@@ -1,7 +1,6 @@
 """Prometheus metrics: how calls are counted, and where a process exposes them.
 
-No label ever holds something that a client sent. A single process exposes its own numbers. Of several workers behind
-one port, each writes them into a file of one folder (PROMETHEUS_MULTIPROC_DIR), and their supervisor exposes the sums.
+No label ever holds something that a client sent.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from prometheus_client import (
     Histogram,
     disable_created_metrics,
 )
-from prometheus_client.multiprocess import MultiProcessCollector
 
 from gris_serving.call_outcome import CallOutcome
 from gris_serving.metrics_server import MetricsServer
@@ -30,7 +28,6 @@ __all__ = [
     "MethodMetrics",
     "Readiness",
     "disable_created_metrics",
-    "registry_of_workers",
     "serving_metrics",
 ]
 
@@ -85,8 +82,6 @@ class Readiness:
             "1 where a component can do its part, 0 where it cannot.",
             ("component",),
             registry=registry,
-            # Of several workers the least healthy counts.
-            multiprocess_mode="livemin",
         )
 
     def report(self, component: str, *, serving: bool) -> None:
@@ -114,10 +109,3 @@ def serving_metrics(registry: CollectorRegistry, listen: str) -> Iterator[str]:
         server.shutdown()
         server.server_close()
         thread.join()
-
-
-def registry_of_workers(folder: str) -> CollectorRegistry:
-    """Return a registry that adds up the files of workers in a folder."""
-    registry = CollectorRegistry()
-    MultiProcessCollector(registry, path=folder)  # type: ignore[no-untyped-call]
-    return registry

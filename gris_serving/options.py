@@ -11,9 +11,6 @@ LARGEST_PORT = 65535
 """gRPC would take a larger one for another port, and listen there."""
 MAX_DRAIN_SECONDS = 600.0
 
-FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
-"""Where workers write their metrics; prometheus_client reads it when it is imported."""
-
 
 class OperatingError(Exception):
     """Metrics or another operating option cannot be provided."""
@@ -49,15 +46,6 @@ class OperatingOptions:
     log_format: LogFormat = LogFormat.TEXT
     log_level: LogLevel = LogLevel.INFO
     drain_seconds: float = 0.0
-
-    def arguments(self) -> list[str]:
-        """Return the same options as command-line arguments, without the address: only one process can listen on it."""
-        options = {
-            "log-format": self.log_format,
-            "log-level": self.log_level,
-            "drain-seconds": self.drain_seconds,
-        }
-        return [word for name, value in options.items() for word in (f"--{name}", str(value))]
 
 
 def is_port(text: str) -> bool:

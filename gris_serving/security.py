@@ -40,13 +40,6 @@ class SecurityOptions:
         """Return the options of a parsed command line."""
         return cls(**{each.name: getattr(options, each.name) for each in fields(cls)})
 
-    def arguments(self) -> list[str]:
-        """Return the same options as command-line arguments, without the address."""
-        names = ("tls_certificate", "tls_key", "tls_client_ca", "access")
-        paths = {name: getattr(self, name) for name in names}
-        flags = [(f"--{name.replace('_', '-')}", str(path)) for name, path in paths.items() if path]
-        return [word for flag in flags for word in flag] + ["--insecure"] * self.insecure
-
 
 def add_security_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that `SecurityOptions.of` reads."""

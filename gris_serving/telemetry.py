@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import importlib
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 from gris_serving import tracing
 from gris_serving.instrumentation import Instrumentation
-from gris_serving.options import FOLDER_VARIABLE, OperatingError, OperatingOptions
+from gris_serving.options import OperatingError, OperatingOptions
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -57,40 +55,16 @@ def start_telemetry(
         traces = stack.enter_context(
             tracing.exporting_traces(service, trusted=trusted, of_libraries=of_libraries)
         )
-        if operating.metrics_listen is None and FOLDER_VARIABLE not in os.environ:
+        if operating.metrics_listen is None:
             yield Telemetry(Instrumentation(traces=traces))
             return
         metrics = _metrics()
         # Prometheus knows from the history when each series began; these would double the number of series.
         metrics.disable_created_metrics()
         registry = metrics.CollectorRegistry()
-        addresses = {}
-        if operating.metrics_listen is not None:
-            addresses[METRICS_ADDRESS] = stack.enter_context(
-                metrics.serving_metrics(registry, operating.metrics_listen)
-            )
+        address = stack.enter_context(metrics.serving_metrics(registry, operating.metrics_listen))
         instrumentation = Instrumentation(metrics.CallMetrics(registry), metrics.Readiness(registry), traces)
-        yield Telemetry(instrumentation, registry, addresses)
-
-
-@contextmanager
-def start_worker_telemetry(operating: OperatingOptions) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
-    """Expose the sums of the workers' metrics while the block runs.
-
-    Yields:
-        The environment variables that the workers need, and what to print about the metrics when all are ready.
-
-    Raises:
-        OperatingError: Metrics cannot be exposed.
-    """
-    if operating.metrics_listen is None:
-        yield {}, {}
-        return
-    metrics = _metrics()
-    with TemporaryDirectory(prefix="gris-metrics-") as folder:
-        registry = metrics.registry_of_workers(folder)
-        with metrics.serving_metrics(registry, operating.metrics_listen) as address:
-            yield {FOLDER_VARIABLE: folder}, {METRICS_ADDRESS: address}
+        yield Telemetry(instrumentation, registry, {METRICS_ADDRESS: address})
 
 
 def _metrics() -> ModuleType:

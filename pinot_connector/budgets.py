@@ -98,22 +98,21 @@ def require_within(max_cost: int | None, worst_case: Cost) -> None:
         )
 
 
-def questions_left(levels: Iterable[Level], price: Cost, *, together: int = 1) -> int | None:
+def questions_left(levels: Iterable[Level], price: Cost) -> int | None:
     """Returns how many more questions the budget pays for, on the level that is used up first.
 
     With the worst-case cost of one question as the price, so many can certainly be asked.
 
     Args:
         levels: the levels of an account.
-        price: what `together` questions cost, in information units and calls.
-        together: how many questions the price is for.
+        price: what a question costs, in information units and calls.
 
     Returns:
         A number of questions; None if no level enforces a limit, or the price is 0.
     """
     prices = ((level.left_for(price.blocks), level.mode) for level in levels)
     lasting = [
-        left * together // unit
+        left // unit
         for remaining, mode in prices
         if mode is Mode.ENFORCE
         for left, unit in ((remaining.information, price.information), (remaining.calls, price.calls))

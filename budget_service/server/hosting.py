@@ -130,7 +130,6 @@ class ListenError(Exception):
 
 def new_server(
     *,
-    shares_port: bool = False,
     interceptors: Sequence[grpc.aio.ServerInterceptor] = (),
     drain_seconds: float = 0.0,
     request_bytes: int = MAX_REQUEST_BYTES,
@@ -138,7 +137,6 @@ def new_server(
     """Return a server without services.
 
     Args:
-        shares_port: For workers of one service only. Two services on one port would get each other's calls.
         interceptors: What each call passes through.
         drain_seconds: How long the server will be drained before it stops.
         request_bytes: The largest request that is read; gRPC refuses a larger one before it is in memory.
@@ -147,7 +145,8 @@ def new_server(
         *OPTIONS,
         *connection_options(drain_seconds),
         ("grpc.max_receive_message_length", request_bytes),
-        ("grpc.so_reuseport", int(shares_port)),
+        # Two services on one port would get each other's calls.
+        ("grpc.so_reuseport", 0),
     )
     return grpc.aio.server(interceptors=interceptors, options=options)
 

@@ -58,8 +58,6 @@ class LedgerMetrics:
             "gris_budget_open_reservations",
             f"Reservations that are open, of the {MAX_ROOTS} root accounts that this process served last.",
             registry=registry,
-            # All workers look at the same ledger.
-            multiprocess_mode="livemax",
         )
         self._sizes = Histogram(
             "gris_budget_commit_requests",

@@ -1,4 +1,4 @@
-"""The options of the budget service's command line, what they name, and those that a worker is started with."""
+"""The options of the budget service's command line, and what they name."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from budget_service.ledger.values import InvalidFieldError
 from budget_service.server.admin_messages import Administrator
 from budget_service.stores.mark_file import Position
 from gris_serving.options import add_operating_options, address_option
-from gris_serving.security import SecurityOptions, add_security_options
-
-MAX_WORKERS = 64
+from gris_serving.security import add_security_options
 
 
 def parser() -> argparse.ArgumentParser:
@@ -31,10 +29,6 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument(
         "--listen", type=address_option, default="127.0.0.1:50052", help="HOST:PORT; port 0 takes a free one"
     )
-    options.add_argument(
-        "--workers", type=_positive, default=1, help="processes behind one port; SQLite takes exactly one"
-    )
-    options.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options.add_argument("--stop-with-stdin", action="store_true", help=argparse.SUPPRESS)
     options.add_argument(
         "--admin-listen",
@@ -89,12 +83,6 @@ def _position(text: str) -> Position:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def _positive(text: str) -> int:
-    if not (text.isdecimal() and 1 <= int(text) <= MAX_WORKERS):
-        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {MAX_WORKERS}")
-    return int(text)
-
-
 def require_reason(options: argparse.Namespace, configuration: Configuration) -> None:
     """Return if a restored ledger may be confirmed with this reason, or without one. Raises ConfigurationError."""
     if options.reason and not options.confirm_restored:
@@ -119,20 +107,3 @@ def store_address(options: argparse.Namespace) -> str:
     if not address or len(address.splitlines()) != 1:
         raise ConfigurationError(f"--store-file {options.store_file}: expected one line, the store's address")
     return address
-
-
-def worker_arguments(options: argparse.Namespace, store: str) -> list[str]:
-    """Return the command line of a worker, but for where it listens."""
-    # A worker reads the file itself: the address may hold a password and must not be in a command line.
-    named = ["--store", store] if options.store_file is None else ["--store-file", str(options.store_file)]
-    arguments = ["--config", str(options.config), *named]
-    arguments += [*options.operating.arguments(), *SecurityOptions.of(options).arguments()]
-    if options.reflection:
-        arguments.append("--reflection")
-    if options.mark is not None:
-        arguments += ["--mark", str(options.mark)]
-    if options.no_mark:
-        arguments.append("--no-mark")
-    if options.archive is not None:
-        arguments += ["--archive", str(options.archive)]
-    return arguments

@@ -2,8 +2,6 @@
 
     python -m budget_service --config budget.yaml --store sqlite:ledger.db --listen 127.0.0.1:0
 
-With `--workers N` it runs N processes behind one port, for a store that several processes may write.
-
 When it can serve, it prints one line of JSON, `{"service": "budget_service", "address": "127.0.0.1:PORT"}`, with
 `admin_address`, `health_address` and `metrics_address` if these are asked for. Its log goes to stderr. The exit code is
 2 if the configuration, the options or the store cannot be used.
@@ -34,11 +32,10 @@ from budget_service.server.admin_service import MAX_REQUEST_BYTES as ADMIN_REQUE
 from budget_service.server.deferred_store import DeferredStore, opened_in_time
 from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import METHODS, ListenError, administering, cancelled, new_server, serving
-from budget_service.server.options import parser, require_reason, store_address, worker_arguments
+from budget_service.server.options import parser, require_reason, store_address
 from budget_service.server.regional_process import RegionParts, require_possible, running
 from budget_service.server.service import MAX_REQUEST_BYTES
 from budget_service.server.settings import LiveSettings, load_settings
-from budget_service.server.workers import supervise
 from budget_service.stores.interface import (
     Store,
     StoreError,
@@ -55,7 +52,7 @@ from gris_serving.options import OperatingError, operating_of
 from gris_serving.parents import stop_event, stop_with_parent
 from gris_serving.reloading_files import SecurityError
 from gris_serving.security import Security, SecurityOptions
-from gris_serving.telemetry import Telemetry, start_telemetry, start_worker_telemetry
+from gris_serving.telemetry import Telemetry, start_telemetry
 from gris_serving.unfinished_requests import UnfinishedRequests
 
 if TYPE_CHECKING:
@@ -86,10 +83,6 @@ def main(arguments: list[str] | None = None) -> int:
         if options.archive is not None and not options.archive.is_dir():
             raise ConfigurationError(f"{options.archive} is not a folder to archive journals in")
         require_backups(options.backups, store)
-        if options.workers > 1 and store.startswith("sqlite:"):
-            raise StoreUnusableError(
-                "a SQLite ledger has exactly one writer: --workers is for Redis and PostgreSQL"
-            )
         if options.spend_every_budget and not options.confirm_restored:
             raise ConfigurationError("--spend-every-budget says how --confirm-restored is meant: give both")
         require_reason(options, settings.current.configuration)
@@ -102,9 +95,6 @@ def main(arguments: list[str] | None = None) -> int:
         if options.confirm_restored or options.renew_mark is not None:
             work = _confirm_restored if options.confirm_restored else _renew_mark
             return asyncio.run(work(options, store, settings.current.configuration))
-        if options.workers > 1:
-            with start_worker_telemetry(options.operating) as (environment, addresses):
-                return asyncio.run(_supervise(options, store, environment, addresses))
         with start_telemetry("budget_service", options.operating) as seen:
             asyncio.run(_run(options, settings, security, store, seen))
     except (
@@ -184,7 +174,7 @@ async def _run(
     options: argparse.Namespace, settings: LiveSettings, security: Security, address: str, seen: Telemetry
 ) -> None:
     stop = stop_event()
-    if options.worker or options.stop_with_stdin:
+    if options.stop_with_stdin:
         stop_with_parent(stop.set)
     deferred = DeferredStore()
     detector = FailureDetector(deferred.store)
@@ -302,9 +292,7 @@ class _Program:
             addresses["admin_address"] = await servers.enter_async_context(administering_)
         health_service = health.Health()
         if self.options.health_listen is not None:
-            alone = health.serving_health(
-                health_service, self.options.health_listen, shares_port=self.options.worker
-            )
+            alone = health.serving_health(health_service, self.options.health_listen)
             addresses["health_address"] = await servers.enter_async_context(alone)
         drain_seconds = self.options.operating.drain_seconds
         serving_ = serving(
@@ -336,7 +324,6 @@ class _Program:
             seconds=self.tuning.unfinished_seconds,
         )
         return new_server(
-            shares_port=self.options.worker,
             interceptors=(unfinished, *interceptors),
             drain_seconds=drain_seconds,
             request_bytes=request_bytes,
@@ -360,22 +347,6 @@ def count_regions(registry: CollectorRegistry, program: _Program) -> None:
         LendingMetrics(registry, program.lending_counts)
     else:
         RegionMetrics(registry, lambda: None if program.region is None else program.region.maintenance.region)
-
-
-async def _supervise(
-    options: argparse.Namespace, store: str, environment: Mapping[str, str], started: Mapping[str, str]
-) -> int:
-    arguments = worker_arguments(options, store)
-    wanted = {"address": options.listen}
-    if options.admin_listen is not None:
-        wanted["admin_address"] = options.admin_listen
-    if options.health_listen is not None:
-        wanted["health_address"] = options.health_listen
-
-    def ready(addresses: Mapping[str, str]) -> None:
-        _say_ready({**addresses, **started})
-
-    return await supervise(arguments, wanted, options.workers, stop_event(), ready, environment=environment)
 
 
 def _say_ready(addresses: Mapping[str, str]) -> None:

@@ -11,7 +11,7 @@ from gris_api.budget.v1 import admin_pb2, budget_pb2
 from budget_service.server.archives import EMPTIED, CheckedArchive
 from gris_cli.budget.ledger import format_timestamp
 from gris_cli.data.sheets import Column, Sheet, percent, sheet_rows
-from pinot_connector.budgets import Cost, Level, levels_of, questions_left
+from pinot_connector.budgets import levels_of
 
 # What is no charge, in the words of people; each charge is called by the end of its name.
 _NO_CHARGES = {
@@ -102,30 +102,6 @@ def levels_sheet(found: budget_pb2.GetBudgetResponse) -> Sheet:
         _text("refreshed", "refreshed (UTC)"),
     )  # fmt: skip
     return Sheet(columns, rows, currency_notes(found))
-
-
-def history_sheet(levels: Sequence[Level], charges: Sequence[admin_pb2.ChargeEntry]) -> Sheet:
-    """Return what the account's charges of this window cost on average, and for how many more that lasts."""
-    charges = [each for each in charges if each.kind not in _NO_CHARGES]
-    number, cost = len(charges), _cost(charges)
-    average = (cost.information / number, cost.calls / number) if number else (None, None)
-    columns = (
-        Column("charges", "charges in this window"), Column("information", "information, on average"),
-        Column("calls", "calls, on average"), Column("more", "lasts for so many more"),
-    )  # fmt: skip
-    return Sheet(columns, [(number, *average, _lasting(levels, charges))])
-
-
-def _cost(charges: Sequence[admin_pb2.ChargeEntry]) -> Cost:
-    """Return what charges cost together."""
-    costs = [each.cost for each in charges]
-    information, calls = sum(each.information for each in costs), sum(each.calls for each in costs)
-    return Cost(information, calls, "")
-
-
-def _lasting(levels: Sequence[Level], charges: Sequence[admin_pb2.ChargeEntry]) -> int | None:
-    """Return for how many more charges like these the budget lasts; None: for any number."""
-    return questions_left(levels, _cost(charges), together=len(charges))
 
 
 def journal_sheet(entries: Sequence[admin_pb2.ChargeEntry]) -> Sheet:

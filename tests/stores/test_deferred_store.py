@@ -40,15 +40,12 @@ def absent_redis(folder: Path, options: tuple[str, ...] = DURABLE) -> Iterator[R
 
 
 @pytest.mark.usefixtures("starts_redis")
-@pytest.mark.parametrize("workers", [(), ("--workers", "2")])
-async def test_a_service_waits_for_a_store_that_does_not_answer_yet(
-    tmp_path: Path, workers: tuple[str, ...]
-) -> None:
+async def test_a_service_waits_for_a_store_that_does_not_answer_yet(tmp_path: Path) -> None:
     """Alive and not serving, every call UNAVAILABLE, each attempt in the log; then it serves without a restart."""
     address = f"127.0.0.1:{free_port()}"
     with (
         absent_redis(tmp_path) as redis,
-        starting(tmp_path, redis.address, "--listen", address, *workers) as process,
+        starting(tmp_path, redis.address, "--listen", address) as process,
     ):
         await listens(address)
         assert [await health(address, each) for each in ("", ALIVE)] == [NOT_SERVING, SERVING]
@@ -90,15 +87,12 @@ async def test_an_administrator_hears_that_the_store_is_not_there(tmp_path: Path
 
 
 @pytest.mark.usefixtures("starts_redis")
-@pytest.mark.parametrize("workers", [(), ("--workers", "2")])
-async def test_a_service_that_waits_for_its_store_ends_when_told(
-    tmp_path: Path, workers: tuple[str, ...]
-) -> None:
+async def test_a_service_that_waits_for_its_store_ends_when_told(tmp_path: Path) -> None:
     """The exit code is 0."""
     address = f"127.0.0.1:{free_port()}"
     with (
         absent_redis(tmp_path) as redis,
-        starting(tmp_path, redis.address, "--listen", address, *workers) as process,
+        starting(tmp_path, redis.address, "--listen", address) as process,
     ):
         await listens(address)
         process.send_signal(signal.SIGTERM)
@@ -106,17 +100,14 @@ async def test_a_service_that_waits_for_its_store_ends_when_told(
 
 
 @pytest.mark.usefixtures("starts_redis")
-@pytest.mark.parametrize("workers", [(), ("--workers", "2")])
 @pytest.mark.parametrize("late", [False, True])
-async def test_a_store_that_must_not_be_used_ends_the_service(
-    tmp_path: Path, late: bool, workers: tuple[str, ...]
-) -> None:
+async def test_a_store_that_must_not_be_used_ends_the_service(tmp_path: Path, late: bool) -> None:
     """At once, or when it comes: the exit code is 2, and the log ends with the reason."""
     address = f"127.0.0.1:{free_port()}"
     with absent_redis(tmp_path, EVICTING) as redis:
         if not late:
             redis.start()
-        with starting(tmp_path, redis.address, "--listen", address, *workers) as process:
+        with starting(tmp_path, redis.address, "--listen", address) as process:
             if late:
                 await listens(address)
                 redis.start()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -13,13 +12,10 @@ from contextlib import (
     AsyncExitStack,
     asynccontextmanager,
     contextmanager,
-    suppress,
 )
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
-
-import psutil
 
 from tests.campaigns.chaos.accounts import configuration
 from tests.campaigns.chaos.root_locks import RootLocks
@@ -40,7 +36,7 @@ class Service:
     folder: Path
     store: str
     proxy: Proxy
-    workers: int = 1
+    shared_levels: str
     admin_address: str = ""
     process: subprocess.Popen[str] | None = field(default=None)
 
@@ -54,9 +50,7 @@ class Service:
         """Kill it as a crash would."""
         if self.process is not None:
             assert self.process.stdout is not None
-            for pid in self._family():
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            self.process.kill()
             self.process.wait()
             self.process.stdout.close()
             self.process = None
@@ -64,20 +58,12 @@ class Service:
     @contextmanager
     def frozen(self) -> Iterator[None]:
         """Let it accept bytes and answer nothing."""
-        family = self._family()
-        for pid in family:
-            os.kill(pid, signal.SIGSTOP)
+        assert self.process is not None
+        self.process.send_signal(signal.SIGSTOP)
         try:
             yield
         finally:
-            for pid in family:
-                os.kill(pid, signal.SIGCONT)
-
-    def _family(self) -> list[int]:
-        """Return the process and its workers."""
-        assert self.process is not None
-        pid = self.process.pid
-        return [pid, *(child.pid for child in psutil.Process(pid).children())]
+            self.process.send_signal(signal.SIGCONT)
 
     def _started(self) -> bool:
         command = [
@@ -85,10 +71,10 @@ class Service:
             "-m",
             "budget_service",
             "--config",
-            str(self.folder / f"budget-{self.workers}.yaml"),
+            str(self.folder / f"budget-{self.shared_levels}.yaml"),
         ]
         command += ["--store", self.store, "--listen", "127.0.0.1:0"]
-        command += ["--admin-listen", "127.0.0.1:0", "--workers", str(self.workers)]
+        command += ["--admin-listen", "127.0.0.1:0"]
         with (self.folder / "log").open("a") as log:
             self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
         assert self.process.stdout is not None
@@ -125,7 +111,7 @@ class Stage:
 @asynccontextmanager
 async def sqlite_stage(folder: Path) -> AsyncIterator[Stage]:
     """Run one service on a file."""
-    async with _running(folder, f"sqlite:{folder}/ledger.db", (1,)) as services:
+    async with _running(folder, f"sqlite:{folder}/ledger.db", 1) as services:
         yield Stage(services, None, _proxies(services), f"sqlite:{folder}/ledger.db")
 
 
@@ -157,7 +143,7 @@ async def postgres_pair_stage(folder: Path) -> AsyncIterator[Stage]:
             for each in (pair.primary, pair.standby)
         ]
         address = pair.behind(*(each.address for each in before)) + REQUIRED
-        services = await stack.enter_async_context(_running(folder, address, (1, 2)))
+        services = await stack.enter_async_context(_running(folder, address, 2))
         yield Stage(services, pair, (*_proxies(services), *before), pair.address)
 
 
@@ -174,21 +160,21 @@ async def _remote(folder: Path, store: StoreProcess) -> AsyncIterator[Stage]:
     parts = urlsplit(store.address)
     async with Proxy(f"{parts.hostname}:{parts.port}").listening() as store_proxy:
         netloc = parts.netloc.replace(f"{parts.hostname}:{parts.port}", store_proxy.address)
-        async with _running(folder, parts._replace(netloc=netloc).geturl(), (1, 2)) as services:
+        async with _running(folder, parts._replace(netloc=netloc).geturl(), 2) as services:
             yield Stage(
                 services, store, (*_proxies(services), store_proxy), store.address, store_proxy=store_proxy
             )
 
 
 @asynccontextmanager
-async def _running(folder: Path, store: str, workers: tuple[int, ...]) -> AsyncIterator[tuple[Service, ...]]:
+async def _running(folder: Path, store: str, number: int) -> AsyncIterator[tuple[Service, ...]]:
     async with AsyncExitStack() as stack:
         started = []
         # Replicas may differ in what they write for shared levels, never in what was written.
-        for each, shared_levels in zip(workers, ("worst_case", "actual"), strict=False):
-            (folder / f"budget-{each}.yaml").write_text(configuration(shared_levels))
+        for shared_levels in ("worst_case", "actual")[:number]:
+            (folder / f"budget-{shared_levels}.yaml").write_text(configuration(shared_levels))
             proxy = await stack.enter_async_context(Proxy().listening())
-            service = Service(folder, store, proxy, each)
+            service = Service(folder, store, proxy, shared_levels)
             stack.callback(service.kill)
             await service.start()
             started.append(service)

@@ -56,11 +56,10 @@ async def test_health_is_told_in_plain_text_and_nothing_else_is(
 
 
 @pytest.mark.usefixtures("starts_redis")
-@pytest.mark.parametrize("workers", [(), ("--workers", "2")])
-async def test_a_store_that_is_away_is_told_there_too(tmp_path: Path, workers: tuple[str, ...]) -> None:
-    """From the start on, while it drains, and by every worker."""
+async def test_a_store_that_is_away_is_told_there_too(tmp_path: Path) -> None:
+    """From the start on, and while it drains."""
     address = f"127.0.0.1:{free_port()}"
-    options = ("--health-listen", address, "--drain-seconds", "3", *workers)
+    options = ("--health-listen", address, "--drain-seconds", "3")
     with redis_server(tmp_path) as redis:
         redis.kill()
         with starting_budget(tmp_path, redis.address, *options) as running:

@@ -47,15 +47,6 @@ def test_an_address_that_is_none_of_this_machine_is_refused(listen: str, reason:
         require_free(listen)
 
 
-def test_workers_of_one_service_share_their_port() -> None:
-    """Another listens there, and says that it may be joined."""
-    with socket.socket() as first:
-        first.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        first.bind(("127.0.0.1", 0))
-        first.listen()
-        require_free(f"127.0.0.1:{first.getsockname()[1]}")
-
-
 async def test_no_part_of_an_answer_waits_for_another_to_be_acknowledged() -> None:
     """Connections that asyncio accepts send at once what is written."""
     delays: list[int] = []

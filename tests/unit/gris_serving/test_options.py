@@ -32,13 +32,6 @@ def test_by_default_nothing_is_counted_or_drained() -> None:
     assert parsed() == OperatingOptions(None, LogFormat.TEXT, LogLevel.INFO, 0)
 
 
-def test_a_worker_is_told_the_same_but_for_the_address() -> None:
-    """Only one process can listen on it."""
-    reported = parsed("--metrics-listen=h:1", "--log-format=json", "--log-level=debug", "--drain-seconds=2.5")
-    assert reported == OperatingOptions("h:1", LogFormat.JSON, LogLevel.DEBUG, 2.5)
-    assert parsed(*reported.arguments()) == OperatingOptions(None, LogFormat.JSON, LogLevel.DEBUG, 2.5)
-
-
 @pytest.mark.parametrize(
     ("argument", "expected"),
     [

@@ -50,11 +50,6 @@ def test_the_scarcest_level_that_enforces_decides() -> None:
     assert questions_left([dataclasses.replace(DEFAULT, mode=Mode.TRACK)], price) is None
 
 
-def test_an_average_is_not_rounded() -> None:
-    """Three questions for four units: 3000 units last for 2250 more."""
-    assert 2250 == questions_left([level(3000, 3000)], Cost(4, 3, ""), together=3)
-
-
 async def test_a_client_tells_it_for_a_question(client: AsyncPrivateClient) -> None:
     """At the worst-case price: 300 calls last for 272 top fives of 11 units, and that many certainly."""
     assert 272 == await client.questions_left(structured_question("feedback", "article_id", k=5))

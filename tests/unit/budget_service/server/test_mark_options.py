@@ -71,7 +71,7 @@ async def test_a_service_without_a_mark_says_so_unless_it_was_asked_for(
     own_redis: RedisServer, tmp_path: Path
 ) -> None:
     """`--no-mark` accepts it, and does not go together with `--mark`."""
-    for more, warnings in (((), 1), (("--no-mark",), 0), (("--no-mark", "--workers", "2"), 0)):
+    for more, warnings in (((), 1), (("--no-mark",), 0)):
         (tmp_path / "log").unlink(missing_ok=True)
         with service(tmp_path, own_redis.address, *JSON_LOG, *more) as running:
             await charged(running.address, "a")

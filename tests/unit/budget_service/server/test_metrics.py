@@ -1,4 +1,4 @@
-"""What the ledger counts, over real processes: units, reservations, commits, components; and the sums of workers."""
+"""What the ledger counts, over real processes: units, reservations, commits, components."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import json
 import subprocess
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,6 @@ from tests.support.budget_process import command, health, health_becomes, refuse
 from tests.support.ledger_stores import empty
 from tests.support.postgres_server import PostgresServer
 from tests.support.redis_server import RedisServer, redis_server
-from tests.support.worker_connections import connections
 
 SERVING = 1
 STORE = "gris.budget.v1.BudgetService/store"
@@ -153,20 +151,6 @@ async def test_commits_are_counted_with_all_that_they_had(
         assert 0 < commits < 200
         assert ledger.value("gris_budget_commit_seconds_count") == commits
         assert ledger.units("charge", "granted") == (200 * cost().information, 200 * cost().calls)
-
-
-async def test_workers_are_counted_together(tmp_path: Path, shared_redis: RedisServer) -> None:
-    """One address shows the sums, whichever of them has served what."""
-    await empty(shared_redis.address)
-    with Counted(tmp_path, shared_redis.address, "--workers", "2", "--drain-seconds", "0.2") as ledger:
-        async with connections(ledger.address) as stubs:
-            await asyncio.gather(*(stub.UpdateBudget(charging(cost(3, 1))) for stub in stubs))
-        # A caller may have its answer before the worker has counted the call.
-        service = {"grpc_service": "gris.budget.v1.BudgetService", "grpc_method": "UpdateBudget"}
-        counted = partial(ledger.value, "gris_rpc_duration_seconds_count", **service)
-        await ledger.becomes(lambda: counted() == len(stubs))
-        assert ledger.units("charge", "granted") == (3 * len(stubs), len(stubs))
-        await ledger.becomes(lambda: ledger.value("gris_component_serving", component="store") == 1)
 
 
 @pytest.mark.usefixtures("starts_redis")

@@ -129,18 +129,6 @@ def test_a_clock_that_is_right_needs_no_help(ledger: Service, capsys: pytest.Cap
     assert "goes on already" in "".join(capsys.readouterr())
 
 
-def test_history_tells_for_how_many_more_questions_it_lasts(
-    ledger: Service, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Ann was charged 12 units and 2 calls for two questions: at 6 and 1 each, calls end after information."""
-    assert ledger.admin_address is not None
-    addresses = ("--budget", ledger.address, "--admin", ledger.admin_address)
-    (row,) = reported(capsys, "show", "--account", "acme/ann", "--history", *addresses)["history"]
-    assert {"charges": 2, "information": 6.0, "calls": 1.0, "more": 166_664} == row
-    (none,) = reported(capsys, "show", "--account", "acme/nobody", "--history", *addresses)["history"]
-    assert {"charges": 0, "information": None, "calls": None, "more": None} == none
-
-
 def test_charges_are_listed_by_account_and_time(ledger: Service, capsys: pytest.CaptureFixture[str]) -> None:
     """A company's charges are its analysts'; a time without charges has none, which is said."""
     assert ledger.admin_address is not None
@@ -495,5 +483,4 @@ def test_an_account_is_closed_and_opened(ledger: Service, capsys: pytest.Capture
         (each["kind"], each["reason"]) for each in listed
     ]
     assert ["", "unauthenticated", "unauthenticated"] == [each["actor"] for each in listed]
-    assert 1 == reported(capsys, *show[1:], "--history", *admin)["history"][0]["charges"]
     assert reported(capsys, "verify", *admin)["differences"] == []
