@@ -27,8 +27,8 @@ from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2_grpc
 from gris_api.budget.v1 import budget_pb2 as pb
 from gris_api.common.v1 import cost_pb2
 
-from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import administering, serving
+from budget_service.server.ledger import Ledger
 from budget_service.server.settings import LiveSettings, load_settings
 from budget_service.stores.opening import open_store
 
@@ -81,11 +81,9 @@ async def _target(folder: Path, entries: int) -> AsyncIterator[Target]:
     async with AsyncExitStack() as stack:
         store = await open_store(f"sqlite:{folder}/{entries}.db", allow_volatile=False)
         stack.push_async_callback(store.close)
-        detector = FailureDetector(store)
-        address = await stack.enter_async_context(serving(store, settings, "127.0.0.1:0", detector=detector))
-        for_admin = await stack.enter_async_context(
-            administering(store, settings, "127.0.0.1:0", detector=detector)
-        )
+        ledger = Ledger(store)
+        address = await stack.enter_async_context(serving(ledger, settings, "127.0.0.1:0"))
+        for_admin = await stack.enter_async_context(administering(ledger, settings, "127.0.0.1:0"))
         one, two = [
             await stack.enter_async_context(grpc.aio.insecure_channel(each)) for each in (address, for_admin)
         ]

@@ -24,6 +24,7 @@ import grpc
 from google.protobuf.empty_pb2 import Empty
 
 from budget_service.server.hosting import new_server, serving
+from budget_service.server.ledger import Ledger
 from budget_service.server.process import ledger_metrics
 from budget_service.server.settings import LiveSettings, load_settings
 from budget_service.stores.opening import open_store
@@ -76,7 +77,7 @@ async def _run(options: argparse.Namespace, seen: Telemetry) -> None:
     with _rows(options.config.with_name("yardstick.db")) as one_row:
         _add_yardsticks(seen.instrumentation.before(server), one_row)
         serving_ = serving(
-            store,
+            Ledger(store),
             settings,
             "127.0.0.1:0",
             server=server,

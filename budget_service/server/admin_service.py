@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar
 
 from google.protobuf.message import Message
 from gris_api.budget.v1 import admin_pb2 as pb
@@ -22,7 +22,7 @@ from budget_service.server import admin_messages as messages
 from budget_service.server import audit, rpc_errors
 from budget_service.server.account_changes import require_known
 from budget_service.server.checkpointing import Checkpointing, note_backup
-from budget_service.server.damage import reading_ledger
+from budget_service.server.ledger import Ledger
 from budget_service.server.limit_cache import LimitCache
 from budget_service.server.messages import parse_account
 from budget_service.server.refunds import with_charge
@@ -30,7 +30,7 @@ from budget_service.server.request_runner import Context, RequestRunner
 from budget_service.server.responses import cost_message, duration, timestamp
 from budget_service.server.service import success
 from budget_service.server.settings import LiveSettings
-from budget_service.stores.interface import BackupFailedError, EmbeddedStore, Store
+from budget_service.stores.interface import BackupFailedError
 from budget_service.tuning import Tuning
 
 SERVICE_NAME = pb.DESCRIPTOR.services_by_name["BudgetAdminService"].full_name
@@ -71,7 +71,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
 
     def __init__(
         self,
-        store: Store,
+        ledger: Ledger,
         settings: LiveSettings,
         changes: RequestRunner,
         readings: RequestRunner,
@@ -81,7 +81,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         backups: Path | None,
         tuning: Tuning,
     ) -> None:
-        self._store = store
+        self._store = ledger
         self._settings = settings
         self._limits = LimitCache(self._store, settings)
         self._changes = changes
@@ -89,7 +89,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         self._actor_of = actor_of
         self._backups = backups
         self._tuning = tuning
-        self._checkpointing = Checkpointing(store, archive, tuning)
+        self._checkpointing = Checkpointing(ledger, archive, tuning)
 
     def _sender(self, context: Context) -> messages.Administrator:
         """Return who sends a call. Raises RefusalError."""
@@ -248,7 +248,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
             raise rpc_errors.RefusalError(rpc_errors.root_unknown(unknown.pop()))
         for root in roots:
             # Sums that no ledger can have are a fault of the journal.
-            with reading_ledger("journal", root):
+            with self._store.reading("journal", root):
                 await audit.verify(self._store, root, found, self._tuning)
                 await audit.verify_checkpointed(self._store, root, found, self._tuning)
         return pb.VerifyLedgerResponse(
@@ -274,7 +274,7 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         if self._backups is None:
             raise rpc_errors.RefusalError(rpc_errors.no_backups())
         try:
-            path = await cast(EmbeddedStore, self._store).back_up(self._backups)
+            path = await self._store.back_up(self._backups)
         except BackupFailedError as error:
             raise rpc_errors.RefusalError(rpc_errors.backup_unwritable(str(error))) from None
         made = pb.BackUpLedgerResponse(file=path.name, bytes=path.stat().st_size)

@@ -12,8 +12,7 @@ from pathlib import Path
 from gris_api.budget.v1 import admin_pb2 as pb
 
 from budget_service.server import checkpoints, rpc_errors
-from budget_service.server.damage import reading_ledger
-from budget_service.stores.interface import Store
+from budget_service.server.ledger import Ledger
 from budget_service.tuning import Tuning
 
 log = logging.getLogger(__name__)
@@ -28,7 +27,7 @@ def note_backup(made: pb.BackUpLedgerResponse, *, actor: str, reason: str) -> No
 class Checkpointing:
     """Makes checkpoints of one journal after the other."""
 
-    def __init__(self, ledger: Store, folder: Path | None, tuning: Tuning) -> None:
+    def __init__(self, ledger: Ledger, folder: Path | None, tuning: Tuning) -> None:
         """Journals are read from `ledger`; without a folder nothing can be archived."""
         self._ledger = ledger
         self._folder = folder
@@ -54,7 +53,7 @@ class Checkpointing:
             raise rpc_errors.RefusalError(rpc_errors.root_unknown(root))
         async with self._turn:
             try:
-                with reading_ledger("journal", root):
+                with self._ledger.reading("journal", root):
                     checkpoint = await checkpoints.make_checkpoint(self._ledger, root, self._tuning)
             except checkpoints.LedgerDiffersError:
                 raise rpc_errors.RefusalError(rpc_errors.ledger_differs()) from None

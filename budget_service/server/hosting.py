@@ -21,19 +21,17 @@ from budget_service.server.actors import actor_of
 from budget_service.server.admin_service import MAX_REQUEST_BYTES as ADMIN_REQUEST_BYTES
 from budget_service.server.admin_service import SERVICE_NAME as ADMIN_SERVICE_NAME
 from budget_service.server.admin_service import BudgetAdminService
-from budget_service.server.damage import ReportingStore
-from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.health import watch
 from budget_service.server.home_client import Caller
+from budget_service.server.ledger import Ledger
 from budget_service.server.lending_service import SERVICE_NAME as LENDING_NAME
 from budget_service.server.lending_service import RegionService
-from budget_service.server.pacing import PacedStore
+from budget_service.server.limit_cache import LimitCache
 from budget_service.server.regional_service import RegionalBudgetService
 from budget_service.server.request_runner import RequestRunner
 from budget_service.server.rpc_errors import DOMAIN, ORDINARY_REASONS
 from budget_service.server.service import MAX_REQUEST_BYTES, MAX_RESPONSE_BYTES, SERVICE_NAME, BudgetService
 from budget_service.server.settings import LiveSettings
-from budget_service.stores.interface import Store
 from budget_service.tuning import DEFAULTS, Tuning
 from gris_serving import health
 from gris_serving.authorisation import Methods, Role, methods_of
@@ -153,7 +151,7 @@ def new_server(
 
 @asynccontextmanager
 async def serving(
-    store: Store,
+    ledger: Ledger,
     settings: LiveSettings,
     listen: str,
     *,
@@ -163,7 +161,6 @@ async def serving(
     instrumentation: Instrumentation = NOTHING,
     recorders: Mapping[str, CallRecorder] = MappingProxyType({}),
     drain_seconds: float = 0.0,
-    detector: FailureDetector | None = None,
     health_service: health.Health | None = None,
     tuning: Tuning = DEFAULTS,
     region: RegionParts | None = None,
@@ -175,7 +172,7 @@ async def serving(
     ones get GRACE_SECONDS, and every commit is finished. The store stays open.
 
     Args:
-        store: The ledger.
+        ledger: The ledger. Its failure detector runs as long as the server.
         settings: The configuration and ticket keys in force.
         listen: HOST:PORT; port 0 takes any free one.
         with_reflection: Whether clients may list the services.
@@ -184,7 +181,6 @@ async def serving(
         instrumentation: Makes metrics, spans and log events of the calls.
         recorders: Further metrics, by method.
         drain_seconds: How long to go on after NOT_SERVING; `server` must be made with the same.
-        detector: The failure detector of the store, if others use it too. It runs as long as the server.
         health_service: The health, if others serve it too.
         tuning: Bounds of the service.
         region: The leases of a region, if this is one; else this may be the home of regions.
@@ -197,15 +193,15 @@ async def serving(
         ListenError: The server cannot listen on the address.
     """
     server = server or new_server()
-    detector = detector or FailureDetector(store)
-    calls = RequestRunner(detector, tuning)
+    calls = RequestRunner(ledger.detector, tuning)
     instrumented = instrumentation.before(server, recorders, ordinary_reasons=ORDINARY_REASONS)
     service: BudgetService
     if region is not None:
         service = RegionalBudgetService(region.maintenance, region.home, settings, calls, tuning)
     else:
-        service = BudgetService(_reporting_store(store, detector), settings, calls, tuning)
-        lending = _lending(service, settings, calls, security, lending_counts)
+        limits = LimitCache(ledger, settings)
+        service = BudgetService(ledger, settings, calls, tuning, limits)
+        lending = RegionService(limits, settings, calls, regions_of=security.regions, counts=lending_counts)
         regions_pb2_grpc.add_RegionServiceServicer_to_server(lending, instrumented)
     budget_pb2_grpc.add_BudgetServiceServicer_to_server(service, instrumented)
     health_service = health_service or health.Health()
@@ -217,7 +213,7 @@ async def serving(
     health_service.report((ALIVE,), serving=True)
     await server.start()
     instrumentation.report("server", serving=True)
-    watchers = [detector.watch(), detector.keep_checking(), watch(detector, report)]
+    watchers = [ledger.detector.watch(), ledger.detector.keep_checking(), watch(ledger.detector, report)]
     if region is not None:
         watchers.append(_report_copy(region.maintenance.region.copied, health_service))
     watching = [asyncio.create_task(each) for each in watchers]
@@ -232,27 +228,6 @@ async def serving(
         for each in watching:
             await cancelled(each)
         await calls.finish()
-
-
-def _reporting_store(store: Store, detector: FailureDetector) -> Store:
-    """Return a store whose readings give way to charges, and of whose damage the detector hears."""
-    return PacedStore(ReportingStore(store, detector).store).store
-
-
-def _lending(
-    service: BudgetService,
-    settings: LiveSettings,
-    calls: RequestRunner,
-    security: Security,
-    counts: Counter[str] | None,
-) -> RegionService:
-    return RegionService(
-        service.limits,
-        settings,
-        calls,
-        regions_of=security.regions,
-        counts=counts,
-    )
 
 
 def _reporting(
@@ -286,7 +261,7 @@ def _add_health(server: grpc.aio.Server, service: health.Health, *, with_reflect
 
 @asynccontextmanager
 async def administering(
-    store: Store,
+    ledger: Ledger,
     settings: LiveSettings,
     listen: str,
     archive: Path | None = None,
@@ -296,20 +271,19 @@ async def administering(
     security: Security = OPEN,
     instrumentation: Instrumentation = NOTHING,
     recorders: Mapping[str, CallRecorder] = MappingProxyType({}),
-    detector: FailureDetector,
     tuning: Tuning = DEFAULTS,
 ) -> AsyncIterator[str]:
     """Serve the administrator's service on an address of its own; arguments as in `serving`.
 
     Journals with a checkpoint may be moved to the folder `archive`, and a ledger in SQLite copied to `backups`. Changes
-    are refused while the `detector`, which `serving` runs, finds that the store must not be used. Reads are not
-    refused: they help to repair it.
+    are refused while the ledger's failure detector, which `serving` runs, finds that the store must not be used. Reads
+    are not refused: they help to repair it.
     """
     server = server or new_server(request_bytes=ADMIN_REQUEST_BYTES)
-    changes = RequestRunner(detector, tuning, names_damage=True)
+    changes = RequestRunner(ledger.detector, tuning, names_damage=True)
     readings = RequestRunner(None, tuning, names_damage=True)
     service = BudgetAdminService(
-        _reporting_store(store, detector),
+        ledger,
         settings,
         changes,
         readings,

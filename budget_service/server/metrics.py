@@ -14,7 +14,8 @@ from typing import Any
 from gris_api.common.v1 import cost_pb2
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from budget_service.stores.interface import Store, StoreError
+from budget_service.server.ledger import Ledger
+from budget_service.stores.interface import StoreError
 from gris_serving.instrumentation import CallRecorder
 from gris_serving.metrics import SECONDS
 
@@ -87,11 +88,11 @@ class LedgerMetrics:
         self._sizes.observe(requests)
         self._seconds.observe(seconds)
 
-    async def follow(self, store: Store) -> None:
+    async def follow(self, ledger: Ledger) -> None:
         """Update the number of open reservations regularly, until cancelled."""
         while True:
             try:
-                self._open.set(await store.open_reservations(list(self._roots)))
+                self._open.set(await ledger.open_reservations(list(self._roots)))
             except StoreError as error:
                 log.info(
                     "The number of open reservations is not known.",

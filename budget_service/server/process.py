@@ -29,9 +29,8 @@ from budget_service.configuration.budget_file import Configuration, Configuratio
 from budget_service.configuration.region_file import RegionConfiguration, load_region
 from budget_service.server.actors import local_actor
 from budget_service.server.admin_service import MAX_REQUEST_BYTES as ADMIN_REQUEST_BYTES
-from budget_service.server.deferred_store import DeferredStore, opened_in_time
-from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import METHODS, ListenError, administering, cancelled, new_server, serving
+from budget_service.server.ledger import Ledger
 from budget_service.server.options import parser, require_reason, store_address
 from budget_service.server.regional_process import RegionParts, require_possible, running
 from budget_service.server.service import MAX_REQUEST_BYTES
@@ -176,27 +175,26 @@ async def _run(
     stop = stop_event()
     if options.stop_with_stdin:
         stop_with_parent(stop.set)
-    deferred = DeferredStore()
-    detector = FailureDetector(deferred.store)
-    program = _Program(options, settings, security, seen, ledger_metrics(seen.registry), detector)
+    ledger = Ledger()
+    program = _Program(options, settings, security, seen, ledger_metrics(seen.registry), ledger)
     if seen.registry is not None:
         count_regions(seen.registry, program)
-    async with program.opening(address, deferred) as opened:
+    async with program.opening(address) as opened:
         # Mostly the store opens at once, or cannot be used: then the health need not say that it cannot be reached.
         await _ended(opened, stop, timeout_seconds=QUIET_START_SECONDS)
         async with (
             AsyncExitStack() as stack,
-            program.followed(deferred.store),
+            program.followed(),
             AsyncExitStack() as servers,
         ):
             if options.region is not None:
                 path = require_possible(settings.current.configuration, address)
-                program.region = await stack.enter_async_context(
-                    running(options.region, deferred.store, path)
-                )
+                program.region = await stack.enter_async_context(running(options.region, ledger, path))
             servers.enter_context(spared_collector())
-            addresses = await program.started(deferred.store, servers)
-            if await _ended(opened, stop) and await _ended(asyncio.create_task(detector.reached()), stop):
+            addresses = await program.started(servers)
+            if await _ended(opened, stop) and await _ended(
+                asyncio.create_task(ledger.detector.reached()), stop
+            ):
                 _say_ready(addresses)
             await stop.wait()
 
@@ -225,19 +223,15 @@ class _Program:
     security: Security
     telemetry: Telemetry
     metrics: LedgerMetrics | None
-    detector: FailureDetector
+    ledger: Ledger
     tuning: Tuning = DEFAULTS
     region: RegionParts | None = None
     lending_counts: Counter[str] = field(default_factory=Counter)
 
     @asynccontextmanager
-    async def opening(self, address: str, deferred: DeferredStore) -> AsyncIterator[asyncio.Task[None]]:
+    async def opening(self, address: str) -> AsyncIterator[asyncio.Task[None]]:
         """Yield the task that opens the store, however long that takes; in the end, close it."""
-
-        async def opened() -> None:
-            deferred.put(await opened_in_time(lambda: self._open(address)))
-
-        task = asyncio.create_task(opened())
+        task = asyncio.create_task(self.ledger.open(lambda: self._open(address)))
         try:
             yield task
         finally:
@@ -246,8 +240,8 @@ class _Program:
                 # The high-water mark does not have the last charges yet. Without them, an older backup would be
                 # accepted.
                 with suppress(StoreError):
-                    await deferred.store.check()
-                await deferred.store.close()
+                    await self.ledger.check()
+                await self.ledger.close()
 
     async def _open(self, address: str) -> Store:
         return await open_store(
@@ -260,11 +254,11 @@ class _Program:
         )
 
     @asynccontextmanager
-    async def followed(self, store: Store) -> AsyncIterator[None]:
+    async def followed(self) -> AsyncIterator[None]:
         """Reload the settings when their files change, and keep the ledger's metrics up to date."""
         tasks = [asyncio.create_task(self.settings.follow(self.options.config))]
         if self.metrics is not None:
-            tasks.append(asyncio.create_task(self.metrics.follow(store)))
+            tasks.append(asyncio.create_task(self.metrics.follow(self.ledger)))
         try:
             yield
         finally:
@@ -272,12 +266,12 @@ class _Program:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def started(self, store: Store, servers: AsyncExitStack) -> Mapping[str, str]:
+    async def started(self, servers: AsyncExitStack) -> Mapping[str, str]:
         """Start the servers and return their addresses by name."""
         addresses = dict(self.telemetry.addresses)
         if self.options.admin_listen is not None:
             administering_ = administering(
-                store,
+                self.ledger,
                 self.settings,
                 self.options.admin_listen,
                 self.options.archive,
@@ -286,7 +280,6 @@ class _Program:
                 security=self.security,
                 instrumentation=self.telemetry.instrumentation,
                 recorders={} if self.metrics is None else self.metrics.administrator_recorders(),
-                detector=self.detector,
                 tuning=self.tuning,
             )
             addresses["admin_address"] = await servers.enter_async_context(administering_)
@@ -296,7 +289,7 @@ class _Program:
             addresses["health_address"] = await servers.enter_async_context(alone)
         drain_seconds = self.options.operating.drain_seconds
         serving_ = serving(
-            store,
+            self.ledger,
             self.settings,
             self.options.listen,
             with_reflection=self.options.reflection,
@@ -305,7 +298,6 @@ class _Program:
             instrumentation=self.telemetry.instrumentation,
             recorders={} if self.metrics is None else self.metrics.recorders(),
             drain_seconds=drain_seconds,
-            detector=self.detector,
             health_service=health_service,
             tuning=self.tuning,
             region=self.region,

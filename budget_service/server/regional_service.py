@@ -82,8 +82,7 @@ class RegionalBudgetService(BudgetService):
         tuning: Tuning,
     ) -> None:
         region = maintenance.region
-        limits = RegionalLimits(region)
-        super().__init__(region.store, settings, calls, tuning, limits=limits)
+        super().__init__(region.store, settings, calls, tuning, RegionalLimits(region))
         self._region = region
         self._maintenance = maintenance
         self._home = home

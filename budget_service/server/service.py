@@ -32,7 +32,6 @@ from budget_service.ledger.outcomes import (
 from budget_service.ledger.requests import CancelReservation, Charge, Request, Reserve
 from budget_service.ledger.values import Account, Mode, parse_blocks
 from budget_service.server import messages, responses, rpc_errors
-from budget_service.server.limit_cache import LimitCache
 from budget_service.server.policy_statements import (
     ArchivedStatementsError,
     TooManyStatementsError,
@@ -80,23 +79,15 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         settings: LiveSettings,
         calls: RequestRunner,
         tuning: Tuning,
-        *,
-        limits: Limits | None = None,
+        limits: Limits,
     ) -> None:
         self._store = store
         self._settings = settings
-        self._limits = limits or LimitCache(store, settings)
+        self._limits = limits
         self._runner = calls
         self._tuning = tuning
         self._reads = asyncio.Semaphore(tuning.statement_readers)
         self._charge_response_builders = responses.ChargeResponseBuilders()
-
-    @property
-    def limits(self) -> LimitCache:
-        """The ledger by the limits in force; not in a region."""
-        if not isinstance(self._limits, LimitCache):
-            raise TypeError("a region has no limits of its own")
-        return self._limits
 
     def forget_limits(self) -> None:
         """Drop cached limits; to be called when the store may have been replaced or set back."""

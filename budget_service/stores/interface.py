@@ -200,6 +200,16 @@ class Store(Protocol):
     async def open_reservations(self, roots: Sequence[str]) -> int:
         """Return how many reservations of these roots are open."""
 
+    async def back_up(self, folder: Path) -> Path:
+        """Copy the ledger, with every charge that was answered before, into a new file of a folder; return its path.
+
+        A store with a server of its own leaves that to the server's tools. Cancelled, it leaves nothing behind.
+
+        Raises:
+            BackupFailedError: The file cannot be written.
+            StoreUnusableError: The ledger was exchanged while it was used.
+        """
+
     async def check(self) -> None:
         """Return if requests can be served now, else raise a StoreError with the reason."""
 
@@ -208,20 +218,6 @@ class Store(Protocol):
 
     async def close(self) -> None:
         """Finish running work and close the store."""
-
-
-class EmbeddedStore(Store, Protocol):
-    """A store without a server of its own, which therefore makes the copies of its ledger itself."""
-
-    async def back_up(self, folder: Path) -> Path:
-        """Copy the ledger, with every charge that was answered before, into a new file of a folder; return its path.
-
-        Cancelled, it leaves nothing behind.
-
-        Raises:
-            BackupFailedError: The file cannot be written.
-            StoreUnusableError: The ledger was exchanged while it was used.
-        """
 
 
 def unmatched_entries(page: list[tuple[str, JournalEntry]], most: int) -> MatchingEntries:

@@ -10,6 +10,7 @@ from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.requests import Request
 from budget_service.ledger.values import Account, LevelLimit
+from budget_service.stores.interface import BackupFailedError
 from budget_service.stores.ledger_engine import LedgerEngine
 from budget_service.stores.mark_file import Position
 from budget_service.stores.remote_rollback_guard import Count, RollbackGuard
@@ -35,6 +36,10 @@ class RemoteStore(ABC):
     async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> AccountStatement:
         """Return the state of an account now; see `Store`."""
         return await self._engine.read(account, levels)
+
+    async def back_up(self, _folder: Path) -> Path:
+        """Never: the tools of the store's server copy it; see `Store`."""
+        raise BackupFailedError("only a ledger in SQLite is copied by its service")
 
     async def confirm(self, mark: Path) -> None:
         """Write a new high-water mark for a restored ledger. Raises StoreError."""

@@ -17,8 +17,8 @@ from gris_api.budget.v1 import admin_pb2_grpc, budget_pb2
 from prometheus_client import CollectorRegistry
 from redis.asyncio import Redis
 
-from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import LEDGER, STORE, administering, serving
+from budget_service.server.ledger import Ledger
 from budget_service.stores.interface import Store
 from budget_service.stores.postgres.store import PostgresStore
 from budget_service.stores.redis.store import RedisStore
@@ -60,13 +60,13 @@ class Served:
 @asynccontextmanager
 async def served(store: Store) -> AsyncIterator[Served]:
     """Serve a ledger, and close it in the end."""
-    detector, registry = FailureDetector(store), CollectorRegistry()
+    ledger, registry = Ledger(store), CollectorRegistry()
     instrumentation = Instrumentation(readiness=Readiness(registry))
     async with AsyncExitStack() as stack:
         stack.push_async_callback(store.close)
-        serving_ = serving(store, SETTINGS, "127.0.0.1:0", detector=detector, instrumentation=instrumentation)
+        serving_ = serving(ledger, SETTINGS, "127.0.0.1:0", instrumentation=instrumentation)
         address = await stack.enter_async_context(serving_)
-        administering_ = administering(store, SETTINGS, "127.0.0.1:0", detector=detector)
+        administering_ = administering(ledger, SETTINGS, "127.0.0.1:0")
         admin_address = await stack.enter_async_context(administering_)
         stub = await stack.enter_async_context(connected(address))
         channel = await stack.enter_async_context(grpc.aio.insecure_channel(admin_address))

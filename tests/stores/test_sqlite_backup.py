@@ -19,8 +19,8 @@ from gris_api.budget.v1 import admin_pb2_grpc
 from budget_service.ledger.outcomes import Charged
 from budget_service.ledger.values import Account, Cost, LevelLimit
 from budget_service.server.audit import Verification, entries, verify
-from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import administering
+from budget_service.server.ledger import Ledger
 from budget_service.stores.interface import BackupFailedError, Store, StoreUnusableError
 from budget_service.stores.sqlite import backup as backups
 from budget_service.stores.sqlite.backup import Backup
@@ -197,9 +197,7 @@ async def test_the_administrator_backs_up(tmp_path: Path, clock: SteppedClock) -
     async with opened(tmp_path / "ledger.db", clock) as store:
         for given, reason in ((None, "NO_BACKUPS"), (folder, "BACKUP_UNWRITABLE")):
             async with (
-                administering(
-                    store, SETTINGS, "127.0.0.1:0", backups=given, detector=FailureDetector(store)
-                ) as address,
+                administering(Ledger(store), SETTINGS, "127.0.0.1:0", backups=given) as address,
                 grpc.aio.insecure_channel(address) as channel,
             ):
                 stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)

@@ -13,6 +13,7 @@ import grpc
 import pytest
 
 from budget_service.server.hosting import STORE, serving
+from budget_service.server.ledger import Ledger
 from budget_service.stores.interface import OutcomeUnknownError, Store, StoreUnavailableError
 from budget_service.stores.sqlite.store import SqliteStore
 from budget_service.tuning import Tuning
@@ -87,7 +88,7 @@ async def test_a_service_whose_disk_hangs_says_so_and_goes_on_later(tmp_path: Pa
     """Its store is not serving, then the whole; new calls are refused at once, and the first charge is made once."""
     async with (
         slow_store(tmp_path) as store,
-        serving(store, SETTINGS, "127.0.0.1:0") as address,
+        serving(Ledger(store), SETTINGS, "127.0.0.1:0") as address,
         connected(address) as stub,
     ):
         await health_becomes(address, SERVING)

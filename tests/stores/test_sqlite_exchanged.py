@@ -13,6 +13,7 @@ import pytest
 
 from budget_service.ledger.values import Cost
 from budget_service.server.hosting import serving
+from budget_service.server.ledger import Ledger
 from budget_service.stores.interface import OutcomeUnknownError, StoreUnusableError
 from budget_service.stores.sqlite.store import SqliteStore
 from tests.support.budget_client import charging, connected, failure
@@ -191,7 +192,11 @@ async def test_a_service_whose_ledger_was_exchanged_refuses_and_says_why(
     """The outcome of a charge is unknown, then charges are unavailable; health and log say it."""
     path, copy = await copied(tmp_path, SteppedClock())
     store = SqliteStore.open(path, SteppedClock())
-    async with closing(store), serving(store, SETTINGS, "127.0.0.1:0") as address, connected(address) as stub:
+    async with (
+        closing(store),
+        serving(Ledger(store), SETTINGS, "127.0.0.1:0") as address,
+        connected(address) as stub,
+    ):
         await health_becomes(address, SERVING)
         await stub.UpdateBudget(charging(request_id="good"))
         copy.replace(path)

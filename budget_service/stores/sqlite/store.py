@@ -211,7 +211,7 @@ class SqliteStore:
         return await self._apart(lambda: audit.drop_checkpointed(self._connection, root, most))
 
     async def back_up(self, folder: Path) -> Path:
-        """Copy the ledger into a new file of a folder; see `EmbeddedStore`."""
+        """Copy the ledger into a new file of a folder; see `Store`."""
         async with self._backing_up:
             if self._files is not None:
                 await self._reading(self._files.require_same)

@@ -186,7 +186,7 @@ class World:
         machine = self.machines["home"]
         ledger: Any = Ledger(machine)
         limits = LimitCache(ledger, self.settings)
-        budget = BudgetService(ledger, self.settings, RequestRunner(None, DEFAULTS), DEFAULTS)
+        budget = BudgetService(ledger, self.settings, RequestRunner(None, DEFAULTS), DEFAULTS, limits)
         lending = RegionService(
             limits,
             self.settings,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
@@ -38,6 +39,7 @@ from budget_service.ledger.values import Account, LevelLimit, Limit
 from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores.interface import (
+    BackupFailedError,
     BalancePage,
     Clock,
     GroupedEntries,
@@ -182,6 +184,10 @@ class MemoryStore:
         """Look up a reservation."""
         found = self.reservations.get(reservation_id)
         return found.query_id if found is not None and found.account == account else None
+
+    async def back_up(self, _folder: Path) -> Path:
+        """Fail: there is no file."""
+        raise BackupFailedError("a dictionary has no file")
 
     async def check(self) -> None:
         """Do nothing: a dictionary is always there."""

@@ -11,6 +11,7 @@ from gris_api.budget.v1 import budget_pb2_grpc
 
 from budget_service.configuration.budget_file import Configuration
 from budget_service.server.hosting import serving
+from budget_service.server.ledger import Ledger
 from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores.sqlite.store import SqliteStore
 from tests.support.budget_client import connected
@@ -34,6 +35,6 @@ SETTINGS = LiveSettings(Settings(CONFIGURATION))
 async def served(folder: Path, clock: SteppedClock) -> AsyncIterator[Stub]:
     """Serve a ledger in SQLite."""
     store = SqliteStore.open(folder / "ledger.db", clock)
-    async with serving(store, SETTINGS, "127.0.0.1:0") as address, connected(address) as stub:
+    async with serving(Ledger(store), SETTINGS, "127.0.0.1:0") as address, connected(address) as stub:
         yield stub
     await store.close()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from budget_service.server.hosting import serving
+from budget_service.server.ledger import Ledger
 from budget_service.stores.sqlite.store import SqliteStore
 from pinot_connector import AsyncPrivateClient, PrivateResult, Timeouts
 from pinot_connector.engines.base import EngineAnswer, EngineQuery
@@ -191,7 +192,7 @@ async def test_what_an_account_has_paid_for_is_given_for_nothing_in_every_later_
         await store.close()
         return result
 
-    async with serving(ledger, SETTINGS, "127.0.0.1:0") as address:
+    async with serving(Ledger(ledger), SETTINGS, "127.0.0.1:0") as address:
         results = [
             await asked(1000, days=0),
             await asked(999, days=1),

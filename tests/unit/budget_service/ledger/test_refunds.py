@@ -21,8 +21,8 @@ from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit
 from budget_service.ledger.windows import Period
 from budget_service.server import checkpoints
 from budget_service.server.audit import Verification, verify
-from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import administering
+from budget_service.server.ledger import Ledger
 from budget_service.server.refunds import with_charge, without_charge
 from budget_service.stores.interface import Store
 from tests.support.budget_client import cost, failure
@@ -219,7 +219,7 @@ async def test_a_refund_that_was_answered_before_a_write_off_is_repeated(
 async def admin_on(store: Store) -> AsyncIterator[Any]:
     """Serve the administrator."""
     async with (
-        administering(store, SETTINGS, "127.0.0.1:0", detector=FailureDetector(store)) as address,
+        administering(Ledger(store), SETTINGS, "127.0.0.1:0") as address,
         grpc.aio.insecure_channel(address) as channel,
     ):
         yield admin_pb2_grpc.BudgetAdminServiceStub(channel)

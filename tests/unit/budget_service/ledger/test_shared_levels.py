@@ -19,8 +19,8 @@ from budget_service.ledger.values import MAX_AMOUNT, NOTHING, Cost, Hold
 from budget_service.ledger.verification import entry_parts
 from budget_service.server import checkpoints
 from budget_service.server.audit import Verification, measure, verify
-from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import administering, serving
+from budget_service.server.ledger import Ledger
 from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores.interface import Store
 from tests.support.budget_client import account, charging, connected, cost, reserving
@@ -53,7 +53,7 @@ OTHERS = levels(COLLEAGUE, own=limit(100, 50), above=limit(1000, 500))
 async def stub_on(store: Store, configuration: Configuration) -> AsyncIterator[Stub]:
     """Serve a store as a replica with this configuration does."""
     settings = LiveSettings(Settings(configuration))
-    async with serving(store, settings, "127.0.0.1:0") as address, connected(address) as stub:
+    async with serving(Ledger(store), settings, "127.0.0.1:0") as address, connected(address) as stub:
         yield stub
 
 
@@ -187,7 +187,7 @@ async def test_both_costs_are_listed_sealed_and_reported(clock: SteppedClock, tm
     await store.apply(*reserve("r", Cost(9, 2), on=BOTH))
     await store.apply(*worst(charge("c", Cost(1, 1), on=BOTH, settles="r")))
     async with (
-        administering(store, settings, "127.0.0.1:0", detector=FailureDetector(store)) as address,
+        administering(Ledger(store), settings, "127.0.0.1:0") as address,
         grpc.aio.insecure_channel(address) as channel,
     ):
         stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)

@@ -22,6 +22,7 @@ from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.windows import SECOND
 from budget_service.server.admin_service import BudgetAdminService
+from budget_service.server.ledger import Ledger
 from budget_service.server.lending_service import RegionService
 from budget_service.server.limit_cache import LimitCache
 from budget_service.server.request_runner import RequestRunner
@@ -114,7 +115,7 @@ class Home:
         self.store = store
         settings = LiveSettings(Settings(configuration))
         self.limits = LimitCache(store, settings)
-        service = BudgetService(store, settings, RequestRunner(None, DEFAULTS), DEFAULTS)
+        service = BudgetService(store, settings, RequestRunner(None, DEFAULTS), DEFAULTS, self.limits)
         self.lending = RegionService(
             self.limits,
             settings,
@@ -126,7 +127,7 @@ class Home:
             self.lending,
             service,
             BudgetAdminService(
-                store,
+                Ledger(store),
                 settings,
                 RequestRunner(None, DEFAULTS),
                 RequestRunner(None, DEFAULTS),

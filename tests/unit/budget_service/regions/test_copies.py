@@ -11,6 +11,7 @@ import pytest
 from budget_service.ledger.windows import SECOND
 from budget_service.regions.records import MAX_BEFORE, RegionRecords
 from budget_service.server.hosting import REGION, RegionParts, serving
+from budget_service.server.ledger import Ledger
 from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores.sqlite.store import SqliteStore
 from tests.support.budget_process import NOT_SERVING, SERVING, health_becomes
@@ -135,7 +136,7 @@ async def test_a_copy_says_so_in_its_health(tmp_path: Path) -> None:
     settings = LiveSettings(Settings(CONFIGURATION))
     parts = cast(RegionParts, SimpleNamespace(maintenance=eu.maintenance, home=eu))
     store = SqliteStore.open(tmp_path / "eu.db")
-    async with serving(store, settings, "127.0.0.1:0", region=parts) as address:
+    async with serving(Ledger(store), settings, "127.0.0.1:0", region=parts) as address:
         await health_becomes(address, SERVING, REGION)
         eu.region.note_copied()
         await health_becomes(address, NOT_SERVING, REGION)

@@ -33,8 +33,8 @@ from budget_service.server.actors import local_actor
 from budget_service.server.archives import check_archives
 from budget_service.server.audit import Verification, verify, verify_checkpointed
 from budget_service.server.checkpoints import JournalChangedError, archive, make_checkpoint
-from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import METHODS, administering, new_server
+from budget_service.server.ledger import Ledger as HeldLedger
 from budget_service.server.process import main
 from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores.interface import Store, StoreDamagedError
@@ -119,9 +119,8 @@ async def served(
     """Serve the administrator, to everybody or behind TLS and an access file."""
     security = security or Security(SecurityOptions(), METHODS)
     server = new_server(interceptors=security.interceptors(NOTHING, reads_first=True))
-    detector = FailureDetector(store)
-    how: dict[str, Any] = {"server": server, "security": security, "detector": detector, "tuning": UNHURRIED}
-    serving = administering(store, settings, "127.0.0.1:0", **how, **folders)
+    how: dict[str, Any] = {"server": server, "security": security, "tuning": UNHURRIED}
+    serving = administering(HeldLedger(store), settings, "127.0.0.1:0", **how, **folders)
     async with serving as address:
         yield address
 

@@ -26,8 +26,8 @@ from budget_service.ledger.values import Account, Cost, LevelLimit
 from budget_service.ledger.windows import DAY, SECOND, Period
 from budget_service.server.admin_messages import Listing
 from budget_service.server.audit import Verification, verify
-from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import administering
+from budget_service.server.ledger import Ledger
 from budget_service.server.responses import timestamp
 from budget_service.stores.interface import Store, StoreUnusableError
 from budget_service.stores.redis.store import RedisStore
@@ -64,9 +64,8 @@ HIDDEN = Account((*COMPANY.path, "ann\ufe0f"))
 @pytest_asyncio.fixture
 async def admin(any_store: Store, tuning: Tuning) -> AsyncIterator[AdminStub]:
     """Serve the administrator for each store."""
-    detector = FailureDetector(any_store)
     async with (
-        administering(any_store, SETTINGS, "127.0.0.1:0", detector=detector, tuning=tuning) as address,
+        administering(Ledger(any_store), SETTINGS, "127.0.0.1:0", tuning=tuning) as address,
         grpc.aio.insecure_channel(address) as channel,
     ):
         stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
@@ -160,7 +159,7 @@ async def test_a_malformed_request_names_its_field(clock: SteppedClock, message:
     """And changes nothing."""
     store = MemoryStore(clock)
     async with (
-        administering(store, SETTINGS, "127.0.0.1:0", detector=FailureDetector(store)) as address,
+        administering(Ledger(store), SETTINGS, "127.0.0.1:0") as address,
         grpc.aio.insecure_channel(address) as channel,
     ):
         stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
@@ -179,12 +178,12 @@ async def test_a_ledger_that_was_set_back_is_read_and_not_changed(clock: Stepped
 
     store = SetBack(clock)
     await play(store, clock)
-    detector = FailureDetector(store)
-    checking = asyncio.create_task(detector.keep_checking())
-    await detector.changed.wait()
+    ledger = Ledger(store)
+    checking = asyncio.create_task(ledger.detector.keep_checking())
+    await ledger.detector.changed.wait()
     root: Any = {"path": ["acme"]}
     async with (
-        administering(store, SETTINGS, "127.0.0.1:0", detector=detector) as address,
+        administering(ledger, SETTINGS, "127.0.0.1:0") as address,
         grpc.aio.insecure_channel(address) as channel,
     ):
         stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)

@@ -13,8 +13,8 @@ from gris_api.budget.v1 import admin_pb2_grpc, budget_pb2
 
 from budget_service.configuration.budget_file import Configuration
 from budget_service.ledger.limits import StoredLimits
-from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import administering
+from budget_service.server.ledger import Ledger
 from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores.interface import Store
 from tests.support.budget_client import failure
@@ -35,7 +35,7 @@ def settings(*, makes: bool = True) -> LiveSettings:
 async def admin_on(store: Store, with_: LiveSettings) -> AsyncIterator[Any]:
     """Serve the administrator."""
     async with (
-        administering(store, with_, "127.0.0.1:0", detector=FailureDetector(store)) as address,
+        administering(Ledger(store), with_, "127.0.0.1:0") as address,
         grpc.aio.insecure_channel(address) as channel,
     ):
         yield admin_pb2_grpc.BudgetAdminServiceStub(channel)

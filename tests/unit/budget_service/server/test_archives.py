@@ -27,8 +27,8 @@ from budget_service.server.checkpoints import (
     empty_old,
     make_checkpoint,
 )
-from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import administering
+from budget_service.server.ledger import Ledger
 from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores.interface import Store
 from budget_service.stores.redis.store import RedisStore
@@ -265,7 +265,7 @@ async def test_an_administrator_seals_and_what_is_old_goes(tmp_path: Path, clock
     folder.mkdir()
     async with (
         closing(SqliteStore.open(tmp_path / "ledger.db", clock)) as store,
-        administering(store, settings, "127.0.0.1:0", folder, detector=FailureDetector(store)) as address,
+        administering(Ledger(store), settings, "127.0.0.1:0", folder) as address,
         grpc.aio.insecure_channel(address) as channel,
     ):
         stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
@@ -288,7 +288,7 @@ async def test_the_administrator_is_told_which_entries_differ(tmp_path: Path, cl
     asked = pb.SealJournalRequest(account={"path": ["acme"]}, archive=True)
     async with (
         closing(SqliteStore.open(path, clock)) as store,
-        administering(store, SETTINGS, "127.0.0.1:0", folder, detector=FailureDetector(store)) as address,
+        administering(Ledger(store), SETTINGS, "127.0.0.1:0", folder) as address,
         grpc.aio.insecure_channel(address) as channel,
     ):
         stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
@@ -346,7 +346,7 @@ async def test_an_archive_that_cannot_be_written_says_why(clock: SteppedClock, t
     store, folder = MemoryStore(clock), tmp_path / "gone"
     await play(store, "a")
     async with (
-        administering(store, SETTINGS, "127.0.0.1:0", folder, detector=FailureDetector(store)) as address,
+        administering(Ledger(store), SETTINGS, "127.0.0.1:0", folder) as address,
         grpc.aio.insecure_channel(address) as channel,
     ):
         stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)

@@ -22,8 +22,8 @@ from budget_service.ledger.values import Account, Cost
 from budget_service.ledger.verification import Checkpoint, entry_parts
 from budget_service.server.audit import Verification, verify
 from budget_service.server.checkpoints import LedgerDiffersError, archive, make_checkpoint
-from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import administering
+from budget_service.server.ledger import Ledger
 from budget_service.stores.interface import Store
 from budget_service.stores.redis.store import RedisStore
 from budget_service.stores.sqlite.store import SqliteStore
@@ -250,7 +250,7 @@ async def test_a_sealed_entry_that_was_rewritten_is_found_by_verify(
 async def checkpoints_that_differ(store: Store) -> list[tuple[str, int, int]]:
     """Return the checkpoints whose entries a verification of the ledger finds to be others."""
     async with (
-        administering(store, SETTINGS, "127.0.0.1:0", detector=FailureDetector(store)) as address,
+        administering(Ledger(store), SETTINGS, "127.0.0.1:0") as address,
         grpc.aio.insecure_channel(address) as channel,
     ):
         stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
@@ -298,9 +298,7 @@ async def test_no_root_is_made_by_a_checkpoint_or_a_verification(
     (folder := tmp_path / "archives").mkdir()
     nix = {"path": ["nix"]}
     async with (
-        administering(
-            any_store, SETTINGS, "127.0.0.1:0", folder, detector=FailureDetector(any_store)
-        ) as address,
+        administering(Ledger(any_store), SETTINGS, "127.0.0.1:0", folder) as address,
         grpc.aio.insecure_channel(address) as channel,
     ):
         stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
@@ -325,7 +323,7 @@ async def test_the_administrator_seals_and_archives(clock: SteppedClock, tmp_pat
     await play(store, clock, "a")
     root = {"path": ["acme"]}
     async with (
-        administering(store, SETTINGS, "127.0.0.1:0", detector=FailureDetector(store)) as address,
+        administering(Ledger(store), SETTINGS, "127.0.0.1:0") as address,
         grpc.aio.insecure_channel(address) as channel,
     ):
         stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
@@ -335,7 +333,7 @@ async def test_the_administrator_seals_and_archives(clock: SteppedClock, tmp_pat
         leaf = await failure(stub.SealJournal(pb.SealJournalRequest(account={"path": COLLEAGUE.path})))
         assert leaf.fields == ("account.path",)
     async with (
-        administering(store, SETTINGS, "127.0.0.1:0", tmp_path, detector=FailureDetector(store)) as address,
+        administering(Ledger(store), SETTINGS, "127.0.0.1:0", tmp_path) as address,
         grpc.aio.insecure_channel(address) as channel,
     ):
         stub = admin_pb2_grpc.BudgetAdminServiceStub(channel)

@@ -12,8 +12,8 @@ from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc
 from gris_api.budget.v1.budget_pb2 import Account, CheckBudgetRequest, GetBudgetRequest
 
-from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import administering, serving
+from budget_service.server.ledger import Ledger
 from budget_service.stores.interface import Store
 from budget_service.tuning import Tuning
 from tests.support.budget_client import account, cancelling, charging, connected, cost, failure, reserving
@@ -33,10 +33,10 @@ class Servers:
 @pytest_asyncio.fixture
 async def servers(any_store: Store, tuning: Tuning) -> AsyncIterator[Servers]:
     """Serve both on each store."""
-    detector = FailureDetector(any_store)
+    ledger = Ledger(any_store)
     async with (
-        serving(any_store, SETTINGS, "127.0.0.1:0") as address,
-        administering(any_store, SETTINGS, "127.0.0.1:0", detector=detector, tuning=tuning) as admin_address,
+        serving(ledger, SETTINGS, "127.0.0.1:0") as address,
+        administering(ledger, SETTINGS, "127.0.0.1:0", tuning=tuning) as admin_address,
         connected(address) as budget,
         grpc.aio.insecure_channel(admin_address) as channel,
     ):

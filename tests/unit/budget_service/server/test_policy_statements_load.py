@@ -14,7 +14,7 @@ from gris_api.budget.v1 import budget_pb2 as pb
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, Cost
 from budget_service.ledger.verification import Checkpoint
-from budget_service.server.pacing import PacedStore
+from budget_service.server.ledger import Ledger
 from budget_service.server.policy_statements import policy_statements_of
 from budget_service.stores.interface import Store
 from budget_service.stores.sqlite import rows as sqlite_rows
@@ -39,7 +39,7 @@ async def test_others_read_between_the_pages(any_store: Store) -> None:
     # Two at a time, so that each has a connection from now on.
     found, _ = await asyncio.gather(any_store.read(ANALYST, BOTH), any_store.read(ANALYST, BOTH))
     pages = Tuning(statements_page=1)
-    paced = PacedStore(any_store).store
+    paced = Ledger(any_store)
     telling = asyncio.create_task(policy_statements_of(paced, ANALYST, found.levels, pages))
     reads = 0
     while not telling.done():

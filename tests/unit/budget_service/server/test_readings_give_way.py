@@ -16,8 +16,8 @@ from gris_api.budget.v1 import admin_pb2_grpc
 from budget_service.ledger.values import Account, Cost, LevelLimit
 from budget_service.server.audit import entries_of
 from budget_service.server.checkpoints import make_checkpoint
-from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import administering
+from budget_service.server.ledger import Ledger
 from budget_service.server.responses import timestamp
 from budget_service.stores.checkpoint_pages import SUMS_PAGE
 from budget_service.stores.interface import Store
@@ -105,10 +105,9 @@ async def test_others_have_their_turn_after_each_short_page(
     """Whatever an administrator has read; SQLite itself never waits for anything."""
     async with charged(tmp_path, clock) as store:
         watched = Watched(store)
-        detector = FailureDetector(store)
         async with (
             administering(
-                cast(Store, watched), SETTINGS, "127.0.0.1:0", tmp_path, detector=detector, tuning=TUNING
+                Ledger(cast(Store, watched)), SETTINGS, "127.0.0.1:0", tmp_path, tuning=TUNING
             ) as address,
             grpc.aio.insecure_channel(address) as channel,
         ):

@@ -25,6 +25,7 @@ from budget_service.ledger.values import NOTHING, Cost
 from budget_service.server.audit import Verification, verify
 from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import serving
+from budget_service.server.ledger import Ledger
 from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores import remote_rollback_guard
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
@@ -185,7 +186,7 @@ async def test_limits_that_were_set_and_lost_are_forgotten_by_a_service_that_goe
     """The ledger that was put back has no other limits of their version, though nobody noticed that it was put back."""
     lost, kept = ((ANALYST, limit(information, 50)) for information in (100, 5))
     settings = LiveSettings(Settings(CONFIGURATION))
-    async with opened(remote) as store, serving(store, settings, "127.0.0.1:0") as address:
+    async with opened(remote) as store, serving(Ledger(store), settings, "127.0.0.1:0") as address:
         await store.apply(*charge("a", Cost(3, 1)))
         await until_checked(store)
         backup = await asyncio.to_thread(remote.copied)

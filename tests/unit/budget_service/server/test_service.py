@@ -17,6 +17,7 @@ from gris_api.budget.v1 import budget_pb2 as pb
 from budget_service.configuration.budget_file import AccountEntry
 from budget_service.ledger.values import MAX_AMOUNT
 from budget_service.server.hosting import ListenError, serving
+from budget_service.server.ledger import Ledger
 from tests.support.budget_client import (
     PATH,
     account,
@@ -342,9 +343,9 @@ async def test_thousands_of_calls_at_once_are_all_answered(stub: Stub) -> None:
 async def test_a_taken_port_is_refused(clock: SteppedClock) -> None:
     """Two services never share one."""
     store = MemoryStore(clock)
-    async with serving(store, SETTINGS, "127.0.0.1:0") as address:
+    async with serving(Ledger(store), SETTINGS, "127.0.0.1:0") as address:
         with pytest.raises(ListenError, match=address):
-            async with serving(store, SETTINGS, address):
+            async with serving(Ledger(store), SETTINGS, address):
                 pass
 
 

@@ -11,6 +11,7 @@ from gris_api.budget.v1 import budget_pb2 as pb
 
 from budget_service.ledger.values import Account, Cost
 from budget_service.server.hosting import serving
+from budget_service.server.ledger import Ledger
 from budget_service.server.settings import LiveSettings, Settings
 from budget_service.server.tickets import Release, TicketVerifier
 from budget_service.stores.interface import Store
@@ -35,7 +36,7 @@ STRICT = LiveSettings(Settings(CONFIGURATION, TICKETS))
 async def strict_stub(clock: SteppedClock) -> AsyncIterator[Stub]:
     """Serve a ledger that demands tickets."""
     store = MemoryStore(clock)
-    async with serving(store, STRICT, "127.0.0.1:0") as address, connected(address) as stub:
+    async with serving(Ledger(store), STRICT, "127.0.0.1:0") as address, connected(address) as stub:
         yield stub
 
 
@@ -62,7 +63,7 @@ async def test_a_ticket_is_checked_against_the_reservations_question(strict_stub
 async def test_a_repeat_finds_its_answer_though_its_ticket_key_was_dropped(any_store: Store) -> None:
     """With the same ticket and the same content; a new charge, or another one under its id, is denied."""
     settings = LiveSettings(STRICT.current)
-    async with serving(any_store, settings, "127.0.0.1:0") as address, connected(address) as stub:
+    async with serving(Ledger(any_store), settings, "127.0.0.1:0") as address, connected(address) as stub:
         held = await stub.ReserveBudget(reserving(cost(2, 1), query_id="q"))
         settled = charging(
             cost(2, 1),
@@ -96,7 +97,7 @@ async def test_limits_and_how_levels_count_are_of_one_configuration(clock: Stepp
             return await super().query_id_of(account, reservation_id)
 
     store = Reloading(clock)
-    async with serving(store, settings, "127.0.0.1:0") as address, connected(address) as stub:
+    async with serving(Ledger(store), settings, "127.0.0.1:0") as address, connected(address) as stub:
         held = await stub.ReserveBudget(reserving(cost(4, 2), query_id="q"))
         await stub.UpdateBudget(
             charging(

@@ -19,6 +19,7 @@ from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.requests import Request
 from budget_service.server.hosting import CALLS_OF_A_CONNECTION, serving
+from budget_service.server.ledger import Ledger
 from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError
 from budget_service.stores.sqlite.store import SqliteStore
 from budget_service.tuning import Tuning
@@ -86,7 +87,7 @@ async def test_a_store_in_trouble_is_never_an_allow(
 ) -> None:
     """The reason says whether it had an effect; the text of a fault appears nowhere, not even in the log."""
     store = TroubledStore(clock, trouble=trouble)
-    async with serving(store, SETTINGS, "127.0.0.1:0") as address, connected(address) as stub:
+    async with serving(Ledger(store), SETTINGS, "127.0.0.1:0") as address, connected(address) as stub:
         error = await failure(stub.ReserveBudget(reserving()))
         assert (code, reason) == (error.code, error.info.reason)
         assert "acme" not in error.message
@@ -101,7 +102,10 @@ async def test_more_calls_than_may_run_are_told_so(clock: SteppedClock) -> None:
     store = TroubledStore(clock, gate=asyncio.Event())
     assert store.gate is not None
     one = Tuning(running_calls=1)
-    async with serving(store, SETTINGS, "127.0.0.1:0", tuning=one) as address, connected(address) as stub:
+    async with (
+        serving(Ledger(store), SETTINGS, "127.0.0.1:0", tuning=one) as address,
+        connected(address) as stub,
+    ):
         first = asyncio.ensure_future(stub.UpdateBudget(charging()))
         await store.started.wait()
         error = await failure(stub.UpdateBudget(charging()))
@@ -119,7 +123,10 @@ async def test_one_root_cannot_take_the_places_of_others(clock: SteppedClock) ->
     store = TroubledStore(clock, gate=asyncio.Event())
     assert store.gate is not None
     four = Tuning(running_calls=4)
-    async with serving(store, SETTINGS, "127.0.0.1:0", tuning=four) as address, connected(address) as stub:
+    async with (
+        serving(Ledger(store), SETTINGS, "127.0.0.1:0", tuning=four) as address,
+        connected(address) as stub,
+    ):
         calls = [stub.UpdateBudget(charging(cost(1, 1))) for _ in range(3)]
         crowd = [asyncio.create_task(failure(each)) for each in calls]
         (refused,), _ = await asyncio.wait(crowd, return_when=asyncio.FIRST_COMPLETED)
@@ -144,7 +151,7 @@ async def test_a_caller_is_not_behind_all_calls_of_another_connection(clock: Ste
             await stub.UpdateBudget(charging(cost(0, 0), path=("watched",)))
 
     async with AsyncExitStack() as stack:
-        address = await stack.enter_async_context(serving(store, SETTINGS, "127.0.0.1:0"))
+        address = await stack.enter_async_context(serving(Ledger(store), SETTINGS, "127.0.0.1:0"))
         crowded = await stack.enter_async_context(connected(address))
         # With the same options it would share the other's connection.
         options = (("grpc.use_local_subchannel_pool", 1),)
@@ -170,7 +177,10 @@ async def slow_stub(
     SlowConnection.gate.set()
     SlowConnection.begun.clear()
     SlowConnection.gate.clear()
-    async with serving(store, SETTINGS, "127.0.0.1:0", tuning=tuning) as address, connected(address) as stub:
+    async with (
+        serving(Ledger(store), SETTINGS, "127.0.0.1:0", tuning=tuning) as address,
+        connected(address) as stub,
+    ):
         yield stub
     await store.close()
 
@@ -215,7 +225,7 @@ async def test_a_stop_finishes_what_has_begun(clock: SteppedClock) -> None:
     store = TroubledStore(clock, gate=asyncio.Event())
     assert store.gate is not None
     async with AsyncExitStack() as clients:
-        async with serving(store, SETTINGS, "127.0.0.1:0") as address:
+        async with serving(Ledger(store), SETTINGS, "127.0.0.1:0") as address:
             stub = await clients.enter_async_context(connected(address))
             call = asyncio.ensure_future(stub.UpdateBudget(charging()))
             await store.started.wait()
