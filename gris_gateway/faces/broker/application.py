@@ -12,7 +12,6 @@ import re
 from collections.abc import Awaitable, Callable
 from functools import partial
 from http import HTTPStatus
-from importlib.metadata import version
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -26,6 +25,7 @@ from gris_gateway.faces.broker.failures import INTERNAL, code_of
 from gris_gateway.faces.broker.statements import Asked, asked, asked_in
 from gris_gateway.faces.broker.tables import broker_at, schema_of
 from gris_serving.admitting import Admitting
+from gris_serving.distribution import version
 from gris_serving.http_application import HttpApplication, require_method
 from gris_serving.http_connections import sender_of
 from gris_serving.http_requests import HttpRules
@@ -160,7 +160,7 @@ async def _listed(client: AsyncGatewayClient, body: bytes, *, key: str) -> Respo
 
 async def _versions(client: AsyncGatewayClient, body: bytes) -> Response:
     del client, body
-    return JSONResponse({"gris": version("gris-dp")})
+    return JSONResponse({"gris": version()})
 
 
 async def _brokers(client: AsyncGatewayClient, body: bytes, *, broker: dict[str, Any]) -> Response:

@@ -4,15 +4,3 @@
 agent's own token. A gateway serves many over HTTP, from its own process. Either way an agent's account follows from its
 token, never from the conversation.
 """
-
-from __future__ import annotations
-
-from importlib import metadata
-
-
-def version() -> str:
-    """Return the version of the distribution; empty where only its packages are, as in an image."""
-    try:
-        return metadata.version("gris-dp")
-    except metadata.PackageNotFoundError:
-        return ""

@@ -18,7 +18,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from gris_gateway.faces.mcp.server import Context, private_server
-from gris_gateway.faces.mcp.unreadable import UNREADABLE, is_readable, is_version
 from gris_serving.admitting import Admitting
 from gris_serving.http_application import HttpApplication, require_method
 from gris_serving.http_connections import sender_of
@@ -61,8 +60,6 @@ class McpApplication(HttpApplication):
         self._require_right_address(scope)
         admitted = self._rules.admitted(self._admitting, sender_of(scope), scope, receive)
         async with admitted as (client, body):
-            if not is_readable(body):
-                raise HttpRefusalError(HTTPStatus.BAD_REQUEST, UNREADABLE)
             of_client = {**scope, _CLIENT: client}
 
             async def answer(replayed: Receive, sent: Send) -> None:
@@ -76,12 +73,9 @@ class McpApplication(HttpApplication):
         Raises:
             HttpRefusalError: It is.
         """
-        headers = Headers(scope=scope)
-        self._rules.require_right_address(headers)
+        self._rules.require_right_address(Headers(scope=scope))
         if scope["path"] != PATH:
             raise HttpRefusalError(HTTPStatus.NOT_FOUND, f"expected {PATH}")
-        if not all(map(is_version, headers.getlist("mcp-protocol-version"))):
-            raise HttpRefusalError(HTTPStatus.BAD_REQUEST, "expected YYYY-MM-DD as MCP-Protocol-Version")
         require_method(scope["method"], "POST")
 
 

@@ -6,21 +6,20 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
-    METHOD_NOT_FOUND,
     CallToolRequestParams,
     CallToolResult,
     ListToolsResult,
     PaginatedRequestParams,
 )
 
-from gris_gateway.faces.mcp import version
 from gris_gateway.faces.mcp.descriptions import INSTRUCTIONS
 from gris_gateway.faces.mcp.tools import TOOLS
+from gris_serving.distribution import version
 from pinot_connector.gateway_client import AsyncGatewayClient
 
 NAME = "gris"
@@ -49,7 +48,7 @@ def private_server(client_of: ClientOf) -> Server[Any]:
             raise MCPError(code=INVALID_PARAMS, message=f"expected one of the tools {', '.join(TOOLS)}")
         return await tool.called(client_of(context), params.arguments or {})
 
-    server: Server[Any] = Server(
+    return Server(
         NAME,
         title="Gris: private questions",
         version=version(),
@@ -57,18 +56,6 @@ def private_server(client_of: ClientOf) -> Server[Any]:
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
-    server.middleware.append(_repeating_no_method)
-    return server
-
-
-async def _repeating_no_method(ctx: Context, call_next: CallNext) -> HandlerResult:
-    """Answer a request; the SDK's own error for a method that is not here repeats what was sent."""
-    try:
-        return await call_next(ctx)
-    except MCPError as error:
-        if error.code != METHOD_NOT_FOUND:
-            raise
-        raise MCPError(code=METHOD_NOT_FOUND, message="expected tools/list or tools/call") from None
 
 
 def silence_libraries() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from mcp.server.stdio import stdio_server
 
 from gris_gateway.faces.mcp.server import private_server
-from gris_gateway.faces.mcp.unreadable import answering_unreadable
 from pinot_connector.endpoints import Endpoint
 from pinot_connector.gateway_client import AsyncGatewayClient
 
@@ -18,8 +17,5 @@ async def serve(gateway: Endpoint) -> None:
     """
     async with AsyncGatewayClient(gateway) as client:
         server = private_server(lambda _: client)
-        async with (
-            stdio_server() as (incoming, outgoing),
-            answering_unreadable(incoming, outgoing) as readable,
-        ):
-            await server.run(readable, outgoing, server.create_initialization_options())
+        async with stdio_server() as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())

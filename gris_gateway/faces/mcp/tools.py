@@ -1,14 +1,13 @@
-"""The five tools: what each takes, what it returns, and how it asks the gateway."""
+"""The five tools: what each takes, and how it asks the gateway."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
-from pydantic import BaseModel
 
 from gris_gateway.faces.mcp import descriptions
 from gris_gateway.faces.mcp.arguments import (
@@ -19,89 +18,64 @@ from gris_gateway.faces.mcp.arguments import (
     Nothing,
     Question,
 )
-from gris_gateway.faces.mcp.catalog_results import Tables, tables_of
 from gris_gateway.faces.mcp.failures import failure_of
-from gris_gateway.faces.mcp.refusals import explained
+from gris_gateway.faces.mcp.refusals import example_for
 from gris_gateway.faces.mcp.results import (
-    Answer,
-    Budget,
-    History,
-    PastAnswer,
-    PriceOfQuestion,
     answer_of,
-    budget_of,
+    levels_of,
     only_seen,
     past_answer_of,
     price_of,
+    tables_of,
 )
-from pinot_connector.budgets import Level, require_within
-from pinot_connector.catalog import BlocksEntry
-from pinot_connector.errors import GrisError
+from pinot_connector.budgets import require_within
 from pinot_connector.gateway_client import AsyncGatewayClient
 from pinot_connector.past_results import PastResult
 from pinot_connector.questions import sql_question
-from pinot_connector.results import Explanation
 
 
-async def _catalog(client: AsyncGatewayClient, arguments: CatalogArguments) -> Tables:
+async def _catalog(client: AsyncGatewayClient, arguments: CatalogArguments) -> dict[str, Any]:
     return tables_of(await client.catalog(arguments.table), with_values=bool(arguments.table))
 
 
-async def _blocks(client: AsyncGatewayClient, levels: Sequence[Level]) -> BlocksEntry | None:
-    """Return what blocks are called, where some have more left than others."""
-    if not any(each.remaining_of_blocks for each in levels):
-        return None
-    try:
-        return (await client.catalog()).blocks
-    except GrisError:
-        # What was asked for, and perhaps paid for, is shown all the same.
-        return None
-
-
-async def _explain(client: AsyncGatewayClient, arguments: Question) -> PriceOfQuestion:
+async def _explain(client: AsyncGatewayClient, arguments: Question) -> dict[str, Any]:
     explanation = await client.explain(arguments.sql)
     require_within(arguments.max_cost, explanation.worst_case_cost)
-    return await _priced(client, explanation)
+    return price_of(explanation, await client.remaining())
 
 
-async def _priced(client: AsyncGatewayClient, explanation: Explanation) -> PriceOfQuestion:
-    levels = await client.remaining()
-    return price_of(explanation, levels, await _blocks(client, levels))
-
-
-async def _ask(client: AsyncGatewayClient, arguments: Asked) -> Answer:
+async def _ask(client: AsyncGatewayClient, arguments: Asked) -> dict[str, Any]:
     question = sql_question(arguments.sql)
     result = await client.ask(question, confidence=arguments.confidence, max_cost=arguments.max_cost)
-    if result.explanation is None:
-        return answer_of(result, blocks=await _blocks(client, result.remaining))
-    return answer_of(result, explanation=await _priced(client, result.explanation))
+    answer = answer_of(result)
+    if result.explanation is not None:
+        answer["explanation"] = price_of(result.explanation, await client.remaining())
+    return answer
 
 
-async def _history(client: AsyncGatewayClient, arguments: HistoryArguments) -> History:
-    answers: list[PastAnswer] = []
-    most = arguments.most
-    async for release in client.releases(page_size=most):
+async def _history(client: AsyncGatewayClient, arguments: HistoryArguments) -> dict[str, Any]:
+    answers: list[dict[str, Any]] = []
+    async for release in client.releases(page_size=arguments.most):
         answers.append(past_answer_of(PastResult.of(release)))
-        if len(answers) == most:
+        if len(answers) == arguments.most:
             break
-    return History(answers=answers)
+    return {"answers": answers}
 
 
-async def _budget(client: AsyncGatewayClient, arguments: Nothing) -> Budget:
-    levels = await client.remaining()
-    return budget_of(levels, await _blocks(client, levels))
+async def _budget(client: AsyncGatewayClient, arguments: Nothing) -> dict[str, Any]:
+    del arguments
+    return {"budget": levels_of(await client.remaining())}
 
 
 @dataclass(frozen=True)
 class PrivateTool:
-    """A tool: its texts, its schemas, and what it does."""
+    """A tool: its texts, the schema of its arguments, and what it does."""
 
     name: str
     title: str
     description: str
     takes: type[Arguments]
-    returns: type[BaseModel]
-    run: Callable[[AsyncGatewayClient, Any], Awaitable[BaseModel]]
+    run: Callable[[AsyncGatewayClient, Any], Awaitable[dict[str, Any]]]
     is_free: bool = True
 
     def listed(self) -> Tool:
@@ -111,7 +85,6 @@ class PrivateTool:
             title=self.title,
             description=self.description,
             input_schema=self.takes.model_json_schema(),
-            output_schema=self.returns.model_json_schema(mode="serialization"),
             annotations=ToolAnnotations(
                 read_only_hint=self.is_free,
                 destructive_hint=False,
@@ -126,31 +99,35 @@ class PrivateTool:
         try:
             returned = await self.run(client, self.takes.model_validate(dict(arguments)))
         except Exception as error:
-            return await self._refused(error, client, arguments)
-        content = only_seen(returned.model_dump(mode="json"))
+            return CallToolResult(
+                content=[_text(await self._refused(error, client, arguments))], is_error=True
+            )
+        content = only_seen(returned)
         # Clients that know no structured results read the same as text.
-        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-        return CallToolResult(content=[TextContent(text=text)], structured_content=content)
+        return CallToolResult(content=[_text(content)], structured_content=content)
 
     async def _refused(
         self, error: Exception, client: AsyncGatewayClient, arguments: Mapping[str, Any]
-    ) -> CallToolResult:
+    ) -> dict[str, Any]:
         failure = failure_of(error, self.takes)
         try:
-            return (await explained(failure, client, self.takes, arguments)).result()
+            example = await example_for(failure, client, self.takes, arguments)
         except Exception as other:
-            return failure_of(other).result()
+            return failure_of(other)
+        return failure | ({"example": json.dumps(example)} if example else {})
+
+
+def _text(content: Mapping[str, Any]) -> TextContent:
+    return TextContent(text=json.dumps(only_seen(content), ensure_ascii=False, separators=(",", ":")))
 
 
 TOOLS = {
     tool.name: tool
     for tool in (
-        PrivateTool("catalog", "What may be asked", descriptions.CATALOG, CatalogArguments, Tables, _catalog),
-        PrivateTool(
-            "explain", "Price of a question", descriptions.EXPLAIN, Question, PriceOfQuestion, _explain
-        ),
-        PrivateTool("ask", "Private question", descriptions.ASK, Asked, Answer, _ask, is_free=False),
-        PrivateTool("history", "Paid answers", descriptions.HISTORY, HistoryArguments, History, _history),
-        PrivateTool("budget", "What is left", descriptions.BUDGET, Nothing, Budget, _budget),
+        PrivateTool("catalog", "What may be asked", descriptions.CATALOG, CatalogArguments, _catalog),
+        PrivateTool("explain", "Price of a question", descriptions.EXPLAIN, Question, _explain),
+        PrivateTool("ask", "Private question", descriptions.ASK, Asked, _ask, is_free=False),
+        PrivateTool("history", "Paid answers", descriptions.HISTORY, HistoryArguments, _history),
+        PrivateTool("budget", "What is left", descriptions.BUDGET, Nothing, _budget),
     )
 }

@@ -56,7 +56,7 @@ tables:
 REFUSED: list[tuple[dict[str, Any], str | None, str]] = [
     ({}, "sql", "expected this field"),
     ({"sql": "SELEC"}, "sql", "line 1, column 1"),
-    ({"sql": "SELECT COUNT(*) FROM ridez"}, "sql", "there is no table ridez (did you mean rides?)"),
+    ({"sql": "SELECT COUNT(*) FROM ridez"}, "sql", "line 1, column 22"),
     ({"sql": "SELECT town, COUNT(*) FROM rides GROUP BY town"}, "sql", "line 1, column"),
     ({"sql": "SELECT COUNT(DISTINCT m) FROM visits"}, "sql", ""),
     ({"sql": "SELECT COUNT(*) FROM rides", "max_cost": "3"}, "max_cost", "expected a whole number, got str"),

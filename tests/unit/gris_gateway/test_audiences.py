@@ -371,7 +371,7 @@ def require_named_alone(past: PastResult, capsys: pytest.CaptureFixture[str]) ->
     assert "not offered" in printed
     assert "0 calls" not in printed
     assert past.to_dict()["not_offered"]
-    assert past_answer_of(past).model_dump()["not_offered"]
+    assert past_answer_of(past)["not_offered"]
 
 
 def test_a_segment_that_no_account_has_is_named() -> None:

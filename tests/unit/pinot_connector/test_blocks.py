@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from gris_gateway.faces.mcp.catalog_results import tables_of
-from gris_gateway.faces.mcp.results import budget_of
+from gris_gateway.faces.mcp.results import levels_of, tables_of
 from pinot_connector import PrivateClient
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.errors import BudgetExhausted
@@ -77,9 +76,10 @@ def test_a_block_pays_for_its_own_questions_alone(client: PrivateClient) -> None
     of_de, of_fr = catalog.blocks.ids
     assert {each.name: each.block_column for each in catalog.tables} == {"visits": "country", "orders": None}
     shown = tables_of(catalog, with_values=False)
-    assert shown.blocks is not None
-    assert shown.blocks.values == ["DE", "FR"]
-    assert {"visits": "country", "orders": None} == {each.name: each.block_column for each in shown.tables}
+    assert shown["blocks"]["values"] == ["DE", "FR"]
+    assert {"visits": "country", "orders": None} == {
+        each["name"]: each["block_column"] for each in shown["tables"]
+    }
     assert ask(client, "country = 'DE'") == (5, (of_de,))
     assert ask(client, "country = 'DE' AND page <> 'p0'") == (5, (of_de,))
     assert ask(client, "country = 'DE'")[0] == 0
@@ -90,10 +90,10 @@ def test_a_block_pays_for_its_own_questions_alone(client: PrivateClient) -> None
     (level,) = client.remaining()
     assert level.remaining.information == 0
     assert {each.blocks: each.information for each in level.remaining_of_blocks} == {(of_de,): 0, (): 10}
-    left = budget_of((level,), catalog.blocks).budget[0].left_of_blocks
-    assert [(each.block, each.others, each.information) for each in left] == [
-        ("DE", "", 0),
-        (None, "each block not listed", 10),
+    (shown_level,) = levels_of((level,))
+    assert [(each["blocks"], each["information"]) for each in shown_level["left_of_blocks"]] == [
+        ([of_de], 0),
+        ([], 10),
     ]
     assert ask(client, "country IN ('FR', 'IT')") == (5, tuple(sorted((of_fr, catalog.blocks.rest))))
     (level,) = client.remaining()

@@ -73,7 +73,7 @@ def says_that_nothing_was_charged(error: GrisError) -> None:
     """Look at what agents, people and programs are shown."""
     with pytest.raises(dbapi.Error) as raised, dbapi_error():
         raise error
-    texts = [failure_of(error).what_to_do, Problem.of(error).advice, str(error), str(raised.value)]
+    texts = [failure_of(error)["what_to_do"], Problem.of(error).advice, str(error), str(raised.value)]
     assert "nothing was charged" in texts[0]
     assert "Nothing was charged" in texts[1]
     for text in texts:

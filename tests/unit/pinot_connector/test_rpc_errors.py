@@ -197,7 +197,7 @@ def test_a_connection_that_was_never_made_says_what_to_look_at(said: str, expect
     error = grpc.aio.AioRpcError(Code.UNAVAILABLE, grpc.aio.Metadata(), grpc.aio.Metadata(), said)
     found = translated(Service.GATEWAY, error)
     assert isinstance(found, ServiceUntrusted) is not expected.endswith(ADDRESS)
-    assert ("--ca-file" in failure_of(found).what_to_do) is isinstance(found, ServiceUntrusted)
+    assert ("--ca-file" in failure_of(found)["what_to_do"]) is isinstance(found, ServiceUntrusted)
     text = str(found)
     assert text.removesuffix(")").endswith(expected)
     assert "4711" not in text
