@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from budget_service.ledger.case import shortage
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.draft import Draft
 from budget_service.ledger.outcomes import Exhausted, Held, LevelStatus, Reason, Refused, most_spent
-from budget_service.ledger.rules import shortage
 from budget_service.ledger.state import HistoryNeededError, Snapshot
 from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, LevelLimit
 from budget_service.ledger.windows import Microseconds

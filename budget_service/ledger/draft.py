@@ -13,7 +13,6 @@ from budget_service.ledger.state import (
     DayChange,
     HistoryNeededError,
     JournalEntry,
-    Payment,
     Reservation,
     Snapshot,
     forfeit_of,
@@ -69,8 +68,6 @@ class Draft:
         self.opened: Reservation | None = None
         self.ended: list[str] = []
         self.journal: list[JournalEntry] = []
-        self.payment: Payment | None = None
-        self.unpaid: list[tuple[str, str]] = []
         self._days: dict[tuple[Account, Microseconds], DayChange] = {}
         self._snapshot = snapshot
         self._blocks = snapshot.blocks
@@ -221,19 +218,6 @@ class Draft:
             if hold.window_start != balance.day.start:
                 self._change_day(level, hold.window_start, -cost.information, -cost.calls)
         self.journal.append(entry)
-
-    def is_paid_in(self, start: Microseconds) -> bool:
-        """Return whether payments in the leaf's span that began at `start` count, in the present currency."""
-        return start >= self.currency.since and self.leaf.counts(start)
-
-    def payment_span(self, account: Account, holds: tuple[Hold, ...]) -> Microseconds | None:
-        """Return the day of the leaf on which a charge with these holds is paid for; None if it does not count."""
-        leaf = self.levels[-1].level
-        for hold in holds:
-            # A block's charge is made on a day of its level.
-            if account.level(hold.depth) == leaf:
-                return hold.window_start if self.leaf.counts(hold.window_start) else None
-        return None
 
     def expire(self, reservation: Reservation) -> None:
         """Close a reservation that has lapsed; it is charged if it forfeits."""

@@ -199,11 +199,7 @@ class Snapshot(Struct, frozen=True, gc=False, kw_only=True):
     paid for, are those of the payer (`AppliedLimits.payer`); `stored_limits` is how many limits and closed accounts the
     root has stored, and `limits` those of the levels whose limits may change, needed only to change some; `closed` has
     the account that is to be closed or opened if it is closed; `clock` is the store's, needed only to let the time of
-    the root go on. A change of the currency needs `due` and its balances too. `lease_granted` is the remembered answer
-    that granted the lease of a `ReportCharge`, whose `reservation` may be that of any account of the root;
-    `lease_returned` is the one that took back what the report draws from, and `lease_before` the one to the report
-    before it. A `ReturnLease` has `lease_granted`, `lease_before`, which is the answer to the last report that it knows
-    of, and `lease_after`, that to the report after it.
+    the root go on. `outcomes` are remembered ones of other requests, by their ids.
     """
 
     root: RootRecord = RootRecord()
@@ -223,10 +219,7 @@ class Snapshot(Struct, frozen=True, gc=False, kw_only=True):
     limits: Mapping[Account, Limit] = field(default_factory=dict)
     closed: Collection[Account] = ()
     clock: Microseconds = 0
-    lease_granted: StoredOutcome | None = None
-    lease_returned: StoredOutcome | None = None
-    lease_before: StoredOutcome | None = None
-    lease_after: StoredOutcome | None = None
+    outcomes: Mapping[str, StoredOutcome] = field(default_factory=dict)
 
 
 class Payment(Struct, frozen=True, gc=False):
@@ -272,11 +265,11 @@ class Change(Struct, frozen=True, gc=False, kw_only=True):
 
     root: RootRecord
     remembered: StoredOutcome | None
-    balances: Mapping[Account, Balance]
-    opened: Reservation | None
-    ended: tuple[str, ...]
-    journal: tuple[JournalEntry, ...]
-    payment: Payment | None
+    balances: Mapping[Account, Balance] = field(default_factory=dict)
+    opened: Reservation | None = None
+    ended: tuple[str, ...] = ()
+    journal: tuple[JournalEntry, ...] = ()
+    payment: Payment | None = None
     days: tuple[DayChange, ...] = ()
     limits: tuple[tuple[Account, Limit | None], ...] = ()
     unpaid: tuple[tuple[str, str], ...] = ()

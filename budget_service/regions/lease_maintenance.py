@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from budget_service.internal_errors import log_internal_error
-from budget_service.ledger.requests import ReportCharge
+from budget_service.ledger.acts.report import ReportCharge
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import NOTHING, Cost
 from budget_service.ledger.windows import DAY, SECOND, Microseconds

@@ -10,10 +10,12 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from budget_service.ledger.account_statement import AccountStatement
+from budget_service.ledger.acts.give_back import ReturnLease
+from budget_service.ledger.acts.report import ReportCharge
+from budget_service.ledger.acts.reserve import Reserve
 from budget_service.ledger.leases import lease_part
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import Answer, Cancelled, Charged, LevelStatus, Reason, Refused, Reserved
-from budget_service.ledger.requests import ReportCharge, Reserve, ReturnLease
 from budget_service.ledger.values import NOTHING, Account, Cost
 from budget_service.ledger.windows import SECOND
 from budget_service.regions.lease import Lease, LendingTerms, NotLent, RegionTotal, end_of, share_of

@@ -7,8 +7,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from budget_service.ledger.acts.report import ReportCharge
 from budget_service.ledger.outcomes import LevelStatus, Refused
-from budget_service.ledger.requests import ReportCharge
 from budget_service.ledger.values import Cost
 from budget_service.ledger.windows import Microseconds
 from budget_service.regions.lease import Lease, NotLent, RegionTotal

@@ -16,9 +16,11 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
+from budget_service.ledger.acts.cancel import CancelReservation
+from budget_service.ledger.acts.charge import Charge
+from budget_service.ledger.acts.reserve import Reserve
 from budget_service.ledger.limits import AppliedLimits, LeaseBounds, LimitsChangedError
 from budget_service.ledger.outcomes import Answer, Charged, LevelStatus, Reason, Refused
-from budget_service.ledger.requests import CancelReservation, Charge, Reserve
 from budget_service.ledger.values import NOTHING, Account, Cost
 from budget_service.ledger.windows import Microseconds
 from budget_service.regions.borrowing import Borrowing, Budget

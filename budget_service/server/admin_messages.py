@@ -12,17 +12,15 @@ from typing import TypeVar
 from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import budget_pb2
 
+from budget_service.ledger.acts.clock import ResumeClock
+from budget_service.ledger.acts.close import CloseAccount
+from budget_service.ledger.acts.currency import ChangeCurrency
+from budget_service.ledger.acts.refund import Refund
+from budget_service.ledger.acts.reopen import ReopenAccount
+from budget_service.ledger.acts.set_limits import SetLimits
 from budget_service.ledger.digests import digest
 from budget_service.ledger.ignorable import has_ignorable
 from budget_service.ledger.limits import MAX_CHANGED_AT_ONCE, parse_change
-from budget_service.ledger.requests import (
-    ChangeCurrency,
-    CloseAccount,
-    Refund,
-    ReopenAccount,
-    ResumeClock,
-    SetLimits,
-)
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.usage import MAX_DAYS, Curve, Usage
 from budget_service.ledger.values import (

@@ -12,11 +12,12 @@ from google.protobuf.message import Message
 from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc
 
+from budget_service.ledger.acts.close import CloseAccount
+from budget_service.ledger.acts.reopen import ReopenAccount
+from budget_service.ledger.acts.set_limits import SetLimits as ChangedLimits
 from budget_service.ledger.ignorable import PROBLEM, first_ignorable
 from budget_service.ledger.limits import NO_LIMITS
-from budget_service.ledger.outcomes import Answer, Cancelled, ClockResumed, CurrencyChanged, LimitsSet
-from budget_service.ledger.requests import AccountRequest, CloseAccount, ReopenAccount
-from budget_service.ledger.requests import SetLimits as ChangedLimits
+from budget_service.ledger.outcomes import Cancelled, ClockResumed, CurrencyChanged, LimitsSet
 from budget_service.ledger.values import InvalidFieldError, Unit
 from budget_service.server import admin_messages as messages
 from budget_service.server import audit, rpc_errors
@@ -178,9 +179,10 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         self, message: pb.CloseAccountRequest, context: Context
     ) -> pb.CloseAccountResponse:
         """Close an account."""
-        answer = await self._changed(
-            messages.parse_account_change(CloseAccount, message, self._sender(context))
-        )
+        request = messages.parse_account_change(CloseAccount, message, self._sender(context))
+        await require_known(request.account, self._settings.current.configuration, self._store)
+        answer = await self._store.apply(request, NO_LIMITS)
+        success(answer, LimitsSet, request)
         return pb.CloseAccountResponse(replayed=answer.replayed)
 
     @_changing
@@ -188,17 +190,13 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         self, message: pb.ReopenAccountRequest, context: Context
     ) -> pb.ReopenAccountResponse:
         """Open a closed account again."""
-        answer = await self._changed(
-            messages.parse_account_change(ReopenAccount, message, self._sender(context))
-        )
-        return pb.ReopenAccountResponse(replayed=answer.replayed)
-
-    async def _changed(self, request: AccountRequest) -> Answer:
-        """Apply a change of an account, or raise RefusalError."""
-        await require_known(request, self._settings.current.configuration, self._store)
+        request = messages.parse_account_change(ReopenAccount, message, self._sender(context))
+        # Where nothing was ever closed, nothing was closed of this account either: most likely its name is misspelt.
+        if not (await self._store.limits(request.account)).version:
+            await require_known(request.account, self._settings.current.configuration, self._store)
         answer = await self._store.apply(request, NO_LIMITS)
         success(answer, LimitsSet, request)
-        return answer
+        return pb.ReopenAccountResponse(replayed=answer.replayed)
 
     @_reading
     async def ListCharges(self, message: pb.ListChargesRequest, context: Context) -> pb.ListChargesResponse:

@@ -11,8 +11,8 @@ from google.rpc.error_details_pb2 import ErrorInfo
 from google.rpc.status_pb2 import Status
 from gris_api.budget.v1 import budget_pb2, regions_pb2
 
+from budget_service.ledger.acts.report import ReportCharge
 from budget_service.ledger.outcomes import LevelStatus
-from budget_service.ledger.requests import ReportCharge
 from budget_service.ledger.values import Cost, Mode
 from budget_service.ledger.windows import Microseconds, Window
 from budget_service.regions.counters import RegionCounters

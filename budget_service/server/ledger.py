@@ -14,9 +14,9 @@ from pathlib import Path
 from time import thread_time
 
 from budget_service.ledger.account_statement import AccountStatement
+from budget_service.ledger.act import Act
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.requests import Request
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, InvalidFieldError, LevelLimit
 from budget_service.ledger.verification import Checkpoint
@@ -69,16 +69,16 @@ class Ledger:
                 await asyncio.sleep(pause_seconds)
                 pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
 
-    async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
+    async def apply(self, act: Act, limits: AppliedLimits) -> Answer:
         """Decide a request and write the change before answering."""
         try:
-            return await self._store.apply(request, limits)
+            return await self._store.apply(act, limits)
         except StoreDamagedError as error:
             self.detector.damaged(error)
             raise
         except InvalidFieldError as error:
             # A store that reads its own answer may have made the change before.
-            raise OutcomeUnknownError(str(self._damage("apply", request.account.text))) from error
+            raise OutcomeUnknownError(str(self._damage("apply", act.account.text))) from error
 
     async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> AccountStatement:
         """Return the state of an account now."""

@@ -14,7 +14,8 @@ from enum import Enum, auto
 from gris_api.budget.v1 import regions_pb2 as pb
 from gris_api.budget.v1 import regions_pb2_grpc
 
-from budget_service.ledger.requests import ReportCharge, ReturnLease
+from budget_service.ledger.acts.give_back import ReturnLease
+from budget_service.ledger.acts.report import ReportCharge
 from budget_service.ledger.values import NOTHING, InvalidFieldError
 from budget_service.ledger.windows import SECOND
 from budget_service.regions.lease import Lease, LendingTerms, NotLent, RegionTotal

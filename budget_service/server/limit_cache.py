@@ -12,17 +12,15 @@ from typing import TypeAlias
 
 from budget_service.configuration.budget_file import AccountUnknownError
 from budget_service.ledger.account_statement import AccountStatement
+from budget_service.ledger.acts.cancel import CancelReservation
+from budget_service.ledger.acts.charge import Charge
+from budget_service.ledger.acts.currency import ChangeCurrency
+from budget_service.ledger.acts.give_back import ReturnLease
+from budget_service.ledger.acts.refund import Refund
+from budget_service.ledger.acts.report import ReportCharge
+from budget_service.ledger.acts.reserve import Reserve
 from budget_service.ledger.limits import AppliedLimits, LimitsChangedError, StoredLimits
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.requests import (
-    CancelReservation,
-    ChangeCurrency,
-    Charge,
-    Refund,
-    ReportCharge,
-    Reserve,
-    ReturnLease,
-)
 from budget_service.ledger.values import NOTHING, Account, LevelLimit, Limit, Mode
 from budget_service.ledger.windows import Period, WindowRule
 from budget_service.server.settings import LiveSettings

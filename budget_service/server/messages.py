@@ -13,8 +13,10 @@ from gris_api.budget.v1 import admin_pb2
 from gris_api.budget.v1 import budget_pb2 as pb
 from gris_api.common.v1 import cost_pb2
 
+from budget_service.ledger.acts.cancel import CancelReservation
+from budget_service.ledger.acts.charge import Charge
+from budget_service.ledger.acts.reserve import Reserve
 from budget_service.ledger.leases import LEASE_PREFIX
-from budget_service.ledger.requests import CancelReservation, Charge, Reserve
 from budget_service.ledger.values import (
     Account,
     Cost,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from budget_service.ledger.acts.refund import Refund
 from budget_service.ledger.leases import is_lease
-from budget_service.ledger.requests import Refund
 from budget_service.ledger.state import EntryKind, JournalEntry
-from budget_service.ledger.values import NOTHING, Account
+from budget_service.ledger.values import Account
 from budget_service.server.rpc_errors import RefusalError, charged_in_region
 from budget_service.stores.interface import Store
 from budget_service.tuning import DEFAULTS, Tuning
@@ -17,18 +17,7 @@ _CHARGES = (EntryKind.SETTLED, EntryKind.DIRECT)
 
 def without_charge(account: Account, release_id: str, reason: str, request_id: str, *, actor: str) -> Refund:
     """Return a refund whose charge is not known (yet); the ledger refuses it, or replays an earlier answer."""
-    return Refund(
-        account=account,
-        request_id=request_id,
-        release_id=release_id,
-        actor=actor,
-        reason=reason,
-        query_id="",
-        cost=NOTHING,
-        shared_cost=None,
-        unit_id="",
-        holds=(),
-    )
+    return Refund(account=account, request_id=request_id, release_id=release_id, actor=actor, reason=reason)
 
 
 async def with_charge(store: Store, request: Refund, tuning: Tuning = DEFAULTS) -> Refund:

@@ -8,8 +8,10 @@ from google.protobuf.message import Message
 from gris_api.budget.v1 import budget_pb2 as pb
 
 from budget_service.ledger.account_statement import AccountStatement
+from budget_service.ledger.acts.cancel import CancelReservation
+from budget_service.ledger.acts.charge import Charge
+from budget_service.ledger.acts.reserve import Reserve
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.requests import CancelReservation, Charge, Reserve
 from budget_service.ledger.values import Account, Cost
 from budget_service.regions.lease_maintenance import LeaseMaintenance
 from budget_service.regions.messages import HomeRefusedError, HomeUnavailableError

@@ -14,8 +14,8 @@ from gris_api.budget.v1 import budget_pb2 as pb
 from gris_api.common.v1 import cost_pb2
 
 from budget_service.ledger.account_statement import AccountStatement
+from budget_service.ledger.acts.charge import Charge
 from budget_service.ledger.outcomes import Charged, LevelStatus, Shortfall
-from budget_service.ledger.requests import Charge
 from budget_service.ledger.values import MAX_SEGMENTS, Account, Cost, Mode
 from budget_service.ledger.windows import SECOND, Microseconds
 

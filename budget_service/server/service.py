@@ -16,6 +16,10 @@ from msgspec import structs
 
 from budget_service.configuration.budget_file import Expired
 from budget_service.ledger.account_statement import AccountStatement, check
+from budget_service.ledger.act import Act
+from budget_service.ledger.acts.cancel import CancelReservation
+from budget_service.ledger.acts.charge import Charge
+from budget_service.ledger.acts.reserve import Reserve
 from budget_service.ledger.outcomes import (
     Answer,
     Cancelled,
@@ -29,7 +33,6 @@ from budget_service.ledger.outcomes import (
     Refused,
     Reserved,
 )
-from budget_service.ledger.requests import CancelReservation, Charge, Request, Reserve
 from budget_service.ledger.values import Account, Mode, parse_blocks
 from budget_service.server import messages, responses, rpc_errors
 from budget_service.server.policy_statements import (
@@ -261,7 +264,7 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         return await self._store.query_id_of(account, reservation_id)
 
 
-def success(answer: Answer, kind: type[Success], request: Request) -> Success:
+def success(answer: Answer, kind: type[Success], request: Act) -> Success:
     """Return the outcome if it is of this kind, else raise RefusalError."""
     outcome = answer.outcome
     if isinstance(outcome, kind):

@@ -10,10 +10,10 @@ from typing import Protocol, TypeAlias
 
 from budget_service.internal_errors import log_internal_error
 from budget_service.ledger.account_statement import AccountStatement
+from budget_service.ledger.act import Act
 from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.requests import Request
 from budget_service.ledger.state import JournalEntry, Reservation, RootRecord
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.verification import Checkpoint
@@ -130,7 +130,7 @@ class Store(Protocol):
     Every method but `close` raises StoreUnavailableError if the store fails.
     """
 
-    async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
+    async def apply(self, act: Act, limits: AppliedLimits) -> Answer:
         """Decide a request by `ledger.rules.decide` and write the change before answering.
 
         Cancelling the call must not leave half a change.

@@ -15,10 +15,10 @@ from typing import TypeAlias
 
 from budget_service.internal_errors import log_internal_error
 from budget_service.ledger.account_statement import AccountStatement, account_statement
+from budget_service.ledger.act import Act
 from budget_service.ledger.leases import is_lease
 from budget_service.ledger.limits import AppliedLimits, LimitsChangedError
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.requests import Request
 from budget_service.ledger.rules import decide
 from budget_service.ledger.state import EntryKind, HistoryNeededError
 from budget_service.ledger.values import Account, LevelLimit, Unit
@@ -88,22 +88,22 @@ class LedgerEngine:
         self._queues: dict[str, Queue] = {}
         self._recent = RecentRoots()
 
-    async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
+    async def apply(self, act: Act, limits: AppliedLimits) -> Answer:
         """Decide a request and commit the change, together with others; see `Store`."""
-        name = request.account.root if self._by_root else ""
+        name = act.account.root if self._by_root else ""
         queue = self._queues.get(name)
         if queue is None:
             queue = self._queues[name] = Queue(self._recent)
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Answer] = loop.create_future()
-        queue.waiting.add(request.account, answer, (request, limits))
+        queue.waiting.add(act.account, answer, (act, limits))
         if queue.worker is None:
             queue.worker = loop.create_task(self._work(name, queue))
         try:
             return await answer
         finally:
             # A caller that leaves before its turn leaves nothing behind.
-            queue.waiting.drop(request.account, answer)
+            queue.waiting.drop(act.account, answer)
 
     async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> AccountStatement:
         """Return the state of an account now; see `Store`."""
@@ -218,12 +218,12 @@ class Attempt:
 def _decide(batch: Iterable[Waiting], view: View, loaded: Loaded) -> tuple[list[Result], Attempt]:
     results: list[Result] = []
     until = perf_counter() + DECIDING_SECONDS
-    for _, (request, limits) in batch:
+    for _, (act, limits) in batch:
         if results and perf_counter() > until:
             break
-        now = view.root(request.account.root).now(loaded.clock)
+        now = view.root(act.account.root).now(loaded.clock)
         try:
-            decision = decide(view.snapshot(request, limits, now), request, limits, now)
+            decision = decide(view.snapshot(act, limits, now), act, limits, now)
         except LimitsChangedError as error:
             results.append(error)
             continue
@@ -235,7 +235,7 @@ def _decide(batch: Iterable[Waiting], view: View, loaded: Loaded) -> tuple[list[
                 raise
             break
         if decision.change is not None:
-            view.note(request, limits, decision.change)
+            view.note(act, limits, decision.change)
         if decision.answer is None:
             return results, Attempt(len(results), has_ended=True)
         results.append(decision.answer)

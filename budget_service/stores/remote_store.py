@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 
 from budget_service.ledger.account_statement import AccountStatement
+from budget_service.ledger.act import Act
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.requests import Request
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.stores.interface import BackupFailedError
 from budget_service.stores.ledger_engine import LedgerEngine
@@ -27,11 +27,11 @@ class RemoteStore(ABC):
     _engine: LedgerEngine
     _guard: RollbackGuard | None = None
 
-    async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
+    async def apply(self, act: Act, limits: AppliedLimits) -> Answer:
         """Decide a request and write the change in one transaction; see `Store`."""
         if self._guard is not None:
             self._guard.charged()
-        return await self._engine.apply(request, limits)
+        return await self._engine.apply(act, limits)
 
     async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> AccountStatement:
         """Return the state of an account now; see `Store`."""

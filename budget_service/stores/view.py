@@ -5,24 +5,12 @@ A batch is decided on the view, one request after the other, and then written at
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
 
+from budget_service.ledger.act import Act, Needs
 from budget_service.ledger.balances import Balance, PastDay
-from budget_service.ledger.counting import counting_levels, named_blocks, needs_all_blocks
 from budget_service.ledger.limits import AppliedLimits
-from budget_service.ledger.requests import (
-    AccountRequest,
-    BudgetRequest,
-    ChangeCurrency,
-    Charge,
-    Refund,
-    ReportCharge,
-    Request,
-    Reserve,
-    ResumeClock,
-    SetLimits,
-)
 from budget_service.ledger.state import (
     Change,
     DayChange,
@@ -30,22 +18,11 @@ from budget_service.ledger.state import (
     Reservation,
     RootRecord,
     Snapshot,
-    StoredOutcome,
 )
 from budget_service.ledger.values import Account
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores.transactions import Changes, Loaded, RootKey
-from budget_service.stores.wanted import (
-    NAMING,
-    RELEASED,
-    LeaseRequest,
-    grant_of,
-    held_levels,
-    is_loan,
-    report_after,
-    report_before,
-    return_of,
-)
+from budget_service.stores.wanted import held_levels
 
 _UNUSED = RootRecord()
 
@@ -65,53 +42,40 @@ class View:
         """Return what is kept once for a root account."""
         return self._loaded.roots.get(root, _UNUSED)
 
-    def snapshot(self, request: Request, limits: AppliedLimits, now: Microseconds) -> Snapshot:
-        """Return all that the rules need to decide a request. Raises NotLoadedError."""
-        root = request.account.root
-        record = self.root(root)
-        remembered = self._loaded.outcomes.get((root, request.request_id))
+    def snapshot(self, act: Act, limits: AppliedLimits, now: Microseconds) -> Snapshot:
+        """Return all that the rules need to decide an act. Raises NotLoadedError."""
+        loaded, root = self._loaded, act.account.root
+        remembered = loaded.outcomes.get((root, act.request_id))
         if remembered is not None and now < remembered.keep_until:
-            return Snapshot(root=record, remembered=remembered)
-        if isinstance(request, SetLimits | AccountRequest):
-            return self._administered(root, record)
-        if isinstance(request, ResumeClock):
-            return Snapshot(root=record, clock=self._loaded.clock)
-        due = self._due(root)
-        due_further = bool(due) and root in self._loaded.due_further
-        if isinstance(request, ChangeCurrency):
-            balances = self._balances(held_levels(due))
-            return Snapshot(root=record, due=due, due_further=due_further, balances=balances)
-        reservation = self._named(request)
+            return Snapshot(root=self.root(root), remembered=remembered)
+        needs = act.needs()
+        due = self._due(root) if needs.is_limited else ()
+        reservation = self._named(act.account, needs)
         named = due if reservation is None else (*due, reservation)
-        path = counting_levels(request)
-        blocks = self._blocks(request, path)
-        others = self._others(request, path, blocks)
-        levels = [*path, *chain.from_iterable((*blocks.values(), *(others or {}).values()))]
+        blocks = self._blocks(needs)
+        others = self._others(needs, blocks)
+        levels = [*needs.levels, *chain.from_iterable((*blocks.values(), *(others or {}).values()))]
         if named:
             levels += held_levels(named)
+        outcomes = ((id_, loaded.outcomes.get((root, id_))) for id_ in needs.outcomes)
         return Snapshot(
-            root=record,
+            root=self.root(root),
             balances=self._balances(levels),
             blocks=blocks,
             others=others,
-            block_count=self._loaded.block_counts.get(root, 0),
+            block_count=loaded.block_counts.get(root, 0),
             due=due,
-            due_further=due_further,
+            due_further=bool(due) and root in loaded.due_further,
             past=self._past(),
             reservations=self._reservations(root),
             reservation=reservation,
-            lease_granted=self._of_lease(request, grant_of),
-            lease_returned=self._of_lease(request, return_of),
-            lease_before=self._of_lease(request, report_before),
-            lease_after=self._of_lease(request, report_after),
-            query_paid=self._query_paid(request, limits, reservation),
-            release_paid_in=self._release_paid(request, limits),
-        )
-
-    def _administered(self, root: str, record: RootRecord) -> Snapshot:
-        loaded = self._loaded
-        return Snapshot(
-            root=record, stored_limits=self._stored_limits(root), limits=loaded.limits, closed=loaded.closed
+            query_paid=self._query_paid(act.account, needs, limits, reservation),
+            release_paid_in=self._release_paid(act.account, needs, limits),
+            stored_limits=self._stored_limits(root) if needs.stored else 0,
+            limits=loaded.limits,
+            closed=loaded.closed,
+            clock=loaded.clock,
+            outcomes={id_: found for id_, found in outcomes if found is not None},
         )
 
     def reading(self, account: Account) -> Snapshot:
@@ -130,16 +94,16 @@ class View:
             reservations=self._reservations(account.root),
         )
 
-    def note(self, request: Request, limits: AppliedLimits, change: Change) -> None:
+    def note(self, act: Act, limits: AppliedLimits, change: Change) -> None:
         """Take a change into the view."""
-        loaded, changes, root = self._loaded, self.changes, request.account.root
+        loaded, changes, root = self._loaded, self.changes, act.account.root
         changes.roots[root] = loaded.roots[root] = change.root
         for level in change.balances:
             if level.block and level not in loaded.balances:
                 self._note_block(level)
         loaded.balances.update(change.balances)
         changes.balances.update(change.balances)
-        key = (root, request.request_id)
+        key = (root, act.request_id)
         if change.remembered is not None:
             changes.outcomes[key] = loaded.outcomes[key] = change.remembered
         for day in change.days:
@@ -150,7 +114,7 @@ class View:
         if change.opened is not None:
             self._open((root, change.opened.reservation_id), change.opened)
         if limits.levels:
-            self._note_payments(limits.payer(request.account), change)
+            self._note_payments(limits.payer(act.account), change)
         changes.limits.update(change.limits)
         changes.closed.update(change.closed)
 
@@ -162,37 +126,27 @@ class View:
         if level.depth == 1 and level.root in loaded.block_counts:
             loaded.block_counts[level.root] += 1
 
-    def _blocks(
-        self, request: BudgetRequest, path: Iterable[Account]
-    ) -> Mapping[Account, Collection[Account]]:
-        if needs_all_blocks(request):
-            return {level: blocks for level in path if (blocks := self._loaded.blocks[level])}
-        named = named_blocks(request)
-        return {level: [level.of_block(block) for block in named] for level in path} if named else {}
+    def _blocks(self, needs: Needs) -> Mapping[Account, Collection[Account]]:
+        if needs.every_block:
+            return {level: blocks for level in needs.levels if (blocks := self._loaded.blocks[level])}
+        named = needs.blocks
+        return {level: [level.of_block(block) for block in named] for level in needs.levels} if named else {}
 
     def _others(
-        self, request: BudgetRequest, path: Iterable[Account], blocks: Mapping[Account, Collection[Account]]
+        self, needs: Needs, blocks: Mapping[Account, Collection[Account]]
     ) -> Mapping[Account, Collection[Account]] | None:
         """Return the blocks of the levels that are not among these; None: they are not known."""
-        if needs_all_blocks(request):
+        if needs.every_block:
             return {}
         if self._loaded.past is None:
             return None
-        return {level: self._loaded.blocks[level].difference(blocks.get(level, ())) for level in path}
+        return {level: self._loaded.blocks[level].difference(blocks.get(level, ())) for level in needs.levels}
 
-    def _named(self, request: BudgetRequest) -> Reservation | None:
-        """Return the reservation that a request names, if it is of this account; it may have lapsed."""
-        if not (isinstance(request, NAMING) and request.reservation_id):
-            return None
-        found = self._loaded.reservations.get((request.account.root, request.reservation_id))
-        # What a region reports may be recorded for another account than the lease's.
-        is_own = found is not None and (isinstance(request, ReportCharge) or found.account == request.account)
+    def _named(self, account: Account, needs: Needs) -> Reservation | None:
+        """Return the reservation that an act names, if it may; it may have lapsed."""
+        found = self._loaded.reservations.get((account.root, needs.reservation_id))
+        is_own = found is not None and (needs.of_any_account or found.account == account)
         return found if is_own else None
-
-    def _of_lease(
-        self, request: BudgetRequest, named: Callable[[LeaseRequest], RootKey]
-    ) -> StoredOutcome | None:
-        return self._loaded.outcomes.get(named(request)) if isinstance(request, LeaseRequest) else None
 
     def _due(self, root: str) -> tuple[Reservation, ...]:
         due = self._loaded.due.get(root, ())
@@ -215,20 +169,18 @@ class View:
         return {level: balance for level, balance in found if balance is not None}
 
     def _query_paid(
-        self, request: BudgetRequest, limits: AppliedLimits, reservation: Reservation | None
+        self, account: Account, needs: Needs, limits: AppliedLimits, reservation: Reservation | None
     ) -> PaidQuery | None:
-        if isinstance(request, ReportCharge):
+        if needs.query_id is None:
             return None
-        if isinstance(request, Reserve | Charge | Refund) and not is_loan(request):
-            query_id = request.query_id if reservation is None else reservation.query_id
-            return self._payment(limits.payer(request.account), "query", query_id) if query_id else None
-        return None
+        query_id = needs.query_id if reservation is None else reservation.query_id
+        return self._payment(limits.payer(account), "query", query_id) if query_id else None
 
-    def _release_paid(self, request: BudgetRequest, limits: AppliedLimits) -> Microseconds | None:
-        if isinstance(request, RELEASED) and request.release_id:
-            paid = self._payment(limits.payer(request.account), "release", request.release_id)
-            return paid.window_start if paid else None
-        return None
+    def _release_paid(self, account: Account, needs: Needs, limits: AppliedLimits) -> Microseconds | None:
+        if not needs.release_id:
+            return None
+        paid = self._payment(limits.payer(account), "release", needs.release_id)
+        return paid.window_start if paid else None
 
     def _payment(self, *key: str) -> PaidQuery | None:
         try:

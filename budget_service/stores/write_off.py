@@ -14,10 +14,13 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
+from budget_service.ledger.acts.cancel import CancelReservation
+from budget_service.ledger.acts.give_back import ReturnLease
+from budget_service.ledger.acts.set_limits import SetLimits
+from budget_service.ledger.acts.write_off import WriteOff
 from budget_service.ledger.leases import is_lease, lease_of
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Charged, LimitsSet
-from budget_service.ledger.requests import CancelReservation, ReturnLease, SetLimits, WriteOff
 from budget_service.ledger.state import Reservation
 from budget_service.ledger.values import NOTHING, Account, LevelLimit, Limit
 from budget_service.stores.interface import Store

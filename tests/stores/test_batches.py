@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
+from budget_service.ledger.act import Act
+from budget_service.ledger.acts.charge import Charge
+from budget_service.ledger.acts.set_limits import SetLimits
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import Answer, Charged, LimitsSet, Reason, Refused
-from budget_service.ledger.requests import AccountRequest, Charge, Request, SetLimits
 from budget_service.ledger.values import Account, Cost
 from budget_service.ledger.windows import Period
 from budget_service.server.audit import Verification, verify
@@ -36,6 +38,7 @@ from tests.support.ledger_stores import UNHURRIED, closing
 from tests.support.some import some
 from tests.unit.budget_service.histories import HISTORIES, ON_ONE_STORE, Player, Step
 from tests.unit.budget_service.memory_store import MemoryStore
+from tests.unit.budget_service.root_acts import AccountAct
 
 roots = itertools.count()
 
@@ -58,7 +61,7 @@ async def test_a_commit_of_many_answers_as_the_pure_rules(
     """All that is asked between two moments is asked at once, repeats and what was paid for before among it."""
     player = Player(f"batch {next(roots)}", clock, rewindows=True)
     rules = MemoryStore(clock, expired_at_once=tuning.expired_at_once)
-    together: list[Asked[Request]] = []
+    together: list[Asked[Act]] = []
     for step in history:
         before = clock.now
         request = player.play(step)
@@ -67,11 +70,11 @@ async def test_a_commit_of_many_answers_as_the_pure_rules(
             await answers_agree(rules, any_store, together)
             clock.now = moved
         if request is not None:
-            if isinstance(request.request, SetLimits | AccountRequest):
+            if isinstance(request.request, SetLimits | AccountAct):
                 # Its turn may come before those of accounts below, which were asked by the limits before it.
                 await answers_agree(rules, any_store, together)
             together.append(request)
-        if request is not None and isinstance(request.request, SetLimits | AccountRequest):
+        if request is not None and isinstance(request.request, SetLimits | AccountAct):
             # What is asked next is decided by it, and needs the version that it gave.
             player.note(request, (await answers_agree(rules, any_store, together))[-1])
     await answers_agree(rules, any_store, together)
@@ -81,7 +84,7 @@ async def test_a_commit_of_many_answers_as_the_pure_rules(
         assert (len(rules.entries), []) == (found.entries, found.differences)
 
 
-async def answers_agree(rules: MemoryStore, store: Store, together: list[Asked[Request]]) -> list[Answer]:
+async def answers_agree(rules: MemoryStore, store: Store, together: list[Asked[Act]]) -> list[Answer]:
     """Ask both, forget what was asked, and return the answers."""
     wanted = {number: await rules.apply(*together[number]) for number in in_turn(together)}
     answers = await asyncio.gather(*(store.apply(*each) for each in together))
@@ -90,7 +93,7 @@ async def answers_agree(rules: MemoryStore, store: Store, together: list[Asked[R
     return answers
 
 
-def in_turn(together: list[Asked[Request]]) -> list[int]:
+def in_turn(together: list[Asked[Act]]) -> list[int]:
     """Return the order in which requests that come together are decided."""
     turns: Turns[int] = Turns()
     for number, (request, _) in enumerate(together):
@@ -134,7 +137,7 @@ async def test_a_batch_may_settle_what_it_has_reserved(any_store: Store) -> None
     """Also by other limits than those it was reserved by, whose payments nobody has looked up yet."""
     company = levels(ANALYST.level(1), own=limit(20, 10))
     await any_store.apply(*charge("before", Cost(1, 1), release_id="rel", query_id="q", on=company))
-    asked: list[Asked[Request]] = [
+    asked: list[Asked[Act]] = [
         reserve("r", query_id="q"),
         charge("c", settles="r", release_id="other", on=company),
         charge("d", settles="r", release_id="rel", on=company),

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
+from budget_service.ledger.acts.refund import Refund
 from budget_service.ledger.outcomes import Charged, Exhausted, Reserved
-from budget_service.ledger.requests import Refund
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, LevelLimit
 from budget_service.ledger.windows import SECOND, Period

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from budget_service.ledger.act import Act
 from budget_service.ledger.outcomes import Answer, Charged
-from budget_service.ledger.requests import Request
 from budget_service.ledger.values import Account, Cost, LevelLimit
 from budget_service.ledger.windows import DAY, Period
 from budget_service.stores.interface import Store
@@ -31,7 +31,7 @@ class Both:
     def __post_init__(self) -> None:
         self.rules = MemoryStore(self.clock)
 
-    async def apply(self, asked: Asked[Request]) -> Answer:
+    async def apply(self, asked: Asked[Act]) -> Answer:
         """Ask both."""
         expected = await self.rules.apply(*asked)
         assert expected == await self.store.apply(*asked)

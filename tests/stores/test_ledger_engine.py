@@ -9,8 +9,9 @@ from contextlib import asynccontextmanager
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from budget_service.ledger.act import Act
+from budget_service.ledger.acts.set_limits import SetLimits
 from budget_service.ledger.outcomes import Answer, Charged, Exhausted
-from budget_service.ledger.requests import AccountRequest, Request, SetLimits
 from budget_service.ledger.values import Account, Cost
 from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError, uncounted
 from budget_service.stores.ledger_engine import MAX_ATTEMPTS, LedgerEngine
@@ -21,6 +22,7 @@ from tests.support.some import some
 from tests.unit.budget_service.histories import HISTORIES, Player, Step
 from tests.unit.budget_service.memory_store import MemoryStore
 from tests.unit.budget_service.memory_transactions import MemoryTransactions
+from tests.unit.budget_service.root_acts import AccountAct
 
 MOST = 64
 
@@ -46,7 +48,7 @@ async def test_two_engines_on_one_store_answer_as_if_one_request_had_come_after_
     player = Player("acme", clock, rewindows=True)
     for step in some(history):
         asked = player.play(step)
-        if asked is None or isinstance(asked.request, SetLimits | AccountRequest) or asked.limits.version:
+        if asked is None or isinstance(asked.request, SetLimits | AccountAct) or asked.limits.version:
             continue
         wanted = await rules.apply(*asked)
         again = await rules.apply(*asked)
@@ -101,7 +103,7 @@ async def test_each_batch_takes_two_round_trips(clock: SteppedClock) -> None:
     on = levels(own=limit(100, 100), above=limit(100, 100))
     await engine.apply(*reserve("r", Cost(1, 1), on=on))
     trips = 0
-    asked: list[Asked[Request]] = [
+    asked: list[Asked[Act]] = [
         charge("c", Cost(1, 1), on=on, settles="r", release_id="rel"),
         *(charge(f"c{index}", Cost(1, 1), on=on, release_id="rel2", query_id="q") for index in range(20)),
         *(reserve(f"r{index}", Cost(1, 1), on=on) for index in range(20)),

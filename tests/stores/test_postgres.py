@@ -11,9 +11,9 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from budget_service.ledger.act import Act
 from budget_service.ledger.limits import LimitsChangedError
 from budget_service.ledger.outcomes import Answer, Charged, Reserved
-from budget_service.ledger.requests import Request
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import MAX_AMOUNT, Account, Cost
 from budget_service.ledger.verification import Checkpoint
@@ -186,7 +186,7 @@ async def test_of_many_at_two_stores_who_want_the_last_unit_exactly_one_wins(
     ]
     on = levels(own=limit(5, 50))
     await stores[0].apply(*charge("before", Cost(4, 1), on=on))
-    asked: list[Asked[Request]] = [
+    asked: list[Asked[Act]] = [
         (charge if index % 4 else reserve)(str(index), Cost(1, 1), on=on) for index in range(60)
     ]
     answers = await asyncio.gather(
@@ -234,7 +234,7 @@ async def test_a_request_at_fault_harms_none_of_those_that_went_with_it(
         await store.apply(*reserve("r", Cost(1, 1), on=on))
         bad = reserve("s", Cost(1, 1), on=on).but(reservation_id="hold-r")
         good = [charge(str(index), Cost(1, 1), on=on) for index in range(20)]
-        asked: list[Asked[Request]] = [*good[:10], bad, *good[10:]]
+        asked: list[Asked[Act]] = [*good[:10], bad, *good[10:]]
         answers = await asyncio.gather(*(store.apply(*each) for each in asked), return_exceptions=True)
         assert isinstance(answers.pop(10), psycopg.IntegrityError)
         assert all(isinstance(each, Answer) and not each.replayed for each in answers)

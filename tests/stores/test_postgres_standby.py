@@ -11,8 +11,8 @@ import psycopg
 import pytest
 import pytest_asyncio
 
+from budget_service.ledger.acts.charge import Charge
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.requests import Charge
 from budget_service.ledger.values import Account, Cost
 from budget_service.stores.interface import (
     OutcomeUnknownError,

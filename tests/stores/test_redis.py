@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
+from budget_service.ledger.acts.clock import ResumeClock
+from budget_service.ledger.acts.set_limits import SetLimits
 from budget_service.ledger.limits import NO_LIMITS
 from budget_service.ledger.outcomes import Answer, Charged, Exhausted
-from budget_service.ledger.requests import ResumeClock, SetLimits
 from budget_service.ledger.values import NOTHING, Account, Cost, Limit
 from budget_service.ledger.windows import DAY, SECOND, Period, Window
 from budget_service.server.audit import Verification, verify

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
+from budget_service.ledger.acts.set_limits import SetLimits
 from budget_service.ledger.limits import NO_LIMITS
-from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.values import Cost
 from budget_service.ledger.windows import DAY
 from budget_service.stores.interface import Store, StoreDamagedError

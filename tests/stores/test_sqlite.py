@@ -19,9 +19,9 @@ from pathlib import Path
 
 import pytest
 
+from budget_service.ledger.acts.clock import ResumeClock
 from budget_service.ledger.limits import NO_LIMITS
 from budget_service.ledger.outcomes import Charged
-from budget_service.ledger.requests import ResumeClock
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, Cost
 from budget_service.server.audit import Verification, verify

@@ -8,8 +8,11 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
+from budget_service.ledger.act import Act
+from budget_service.ledger.acts.cancel import CancelReservation
+from budget_service.ledger.acts.charge import Charge
+from budget_service.ledger.acts.reserve import Reserve
 from budget_service.ledger.limits import AppliedLimits
-from budget_service.ledger.requests import CancelReservation, Charge, Request, Reserve
 from budget_service.ledger.values import Account, Cost, LevelLimit, Limit, Mode
 from budget_service.ledger.windows import DAY, SECOND, Microseconds, Period, WindowRule, microseconds_of
 
@@ -52,7 +55,7 @@ UNREADABLE_STATEMENTS = (
 )
 
 
-RequestT_co = TypeVar("RequestT_co", bound=Request, covariant=True)
+RequestT_co = TypeVar("RequestT_co", bound=Act, covariant=True)
 
 
 class Asked(NamedTuple, Generic[RequestT_co]):
@@ -63,7 +66,8 @@ class Asked(NamedTuple, Generic[RequestT_co]):
 
     def but(self, **fields: Any) -> Asked[RequestT_co]:
         """Return the same with other fields of the request."""
-        return Asked(replace(self.request, **fields), self.limits)
+        request: Any = self.request
+        return Asked(replace(request, **fields), self.limits)
 
     def by(self, limits: AppliedLimits) -> Asked[RequestT_co]:
         """Return the same request, decided by other limits."""

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from budget_service.ledger.account_statement import AccountStatement
+from budget_service.ledger.act import Act
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.requests import Request
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.verification import Checkpoint
@@ -124,10 +124,10 @@ class SqliteStore:
                 raise StoreUnusableError(f"{path}: {error}") from error
             raise
 
-    async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
+    async def apply(self, act: Act, limits: AppliedLimits) -> Answer:
         """Decide a request and commit the change, together with others; see `Store`."""
         self._disk.require_responsive()
-        return await self._engine.apply(request, limits)
+        return await self._engine.apply(act, limits)
 
     async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> AccountStatement:
         """Return the state of an account now; see `Store`."""

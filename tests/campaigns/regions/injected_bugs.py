@@ -7,8 +7,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from budget_service.ledger.act import Act
+from budget_service.ledger.acts.charge import Charge
+from budget_service.ledger.acts.report import ReportCharge
+from budget_service.ledger.acts.reserve import Reserve
 from budget_service.ledger.limits import AppliedLimits
-from budget_service.ledger.requests import Charge, ReportCharge, Request, Reserve
 from budget_service.ledger.windows import DAY, SECOND
 from budget_service.regions.lease_maintenance import LeaseMaintenance
 from budget_service.regions.messages import Granted, HomeUnavailableError
@@ -56,14 +59,14 @@ def trusts_every_clock(part: Any) -> None:
         borrowing._terms = replace(part.region.terms, skew=10**6 * SECOND)
 
 
-def _decides(part: Any, changed: Callable[[Request, AppliedLimits], tuple[Request, AppliedLimits]]) -> None:
+def _decides(part: Any, changed: Callable[[Act, AppliedLimits], tuple[Act, AppliedLimits]]) -> None:
     """Have a region's ledger decide something else than it is asked."""
     if not isinstance(part, LeaseMaintenance):
         return
     ledger: Any = part.region.store
     apply = ledger.apply
 
-    async def decided(request: Request, limits: AppliedLimits) -> Any:
+    async def decided(request: Act, limits: AppliedLimits) -> Any:
         return await apply(*changed(request, limits))
 
     ledger.apply = decided
@@ -72,7 +75,7 @@ def _decides(part: Any, changed: Callable[[Request, AppliedLimits], tuple[Reques
 def reserves_too_late(part: Any) -> None:
     """A region's ledger reserves from a lease however long it is over, if the process was held up before."""
 
-    def without_end(request: Request, limits: AppliedLimits) -> tuple[Request, AppliedLimits]:
+    def without_end(request: Act, limits: AppliedLimits) -> tuple[Act, AppliedLimits]:
         if isinstance(request, Reserve) and limits.lease is not None and limits.lease.ends_at:
             limits = replace(limits, lease=replace(limits.lease, ends_at=limits.lease.ends_at + DAY))
         return request, limits
@@ -117,7 +120,7 @@ def returns_what_is_in_use(part: Any) -> None:
 def lends_to_each_block(part: Any) -> None:
     """A region charges a share to blocks, each as much as the share has."""
 
-    def of_a_block(request: Request, limits: AppliedLimits) -> tuple[Request, AppliedLimits]:
+    def of_a_block(request: Act, limits: AppliedLimits) -> tuple[Act, AppliedLimits]:
         if isinstance(request, Reserve | Charge):
             request = replace(request, blocks=(f"{len(request.query_id) % 2:016x}",))
         return request, limits

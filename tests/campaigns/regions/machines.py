@@ -13,9 +13,9 @@ from google.protobuf.message import Message
 from google.rpc.status_pb2 import Status
 
 from budget_service.ledger.account_statement import AccountStatement
+from budget_service.ledger.act import Act
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.requests import Request
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.windows import SECOND, Microseconds
@@ -118,7 +118,7 @@ class Ledger:
         disk = _Process(machine, machine.generation)
         self._engine = LedgerEngine(disk, by_root=False, most=16, committed=uncounted)
 
-    async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
+    async def apply(self, request: Act, limits: AppliedLimits) -> Answer:
         """See `Store`."""
         return await self._engine.apply(request, limits)
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from budget_service.ledger.act import Act
+from budget_service.ledger.acts.close import CloseAccount
+from budget_service.ledger.acts.reopen import ReopenAccount
 from budget_service.ledger.limits import NO_LIMITS
 from budget_service.ledger.outcomes import (
     Answer,
     Reason,
     Refused,
-)
-from budget_service.ledger.requests import (
-    AccountRequest,
-    CloseAccount,
-    ReopenAccount,
-    Request,
 )
 from budget_service.ledger.values import Account, Cost, LevelLimit, Limit
 from budget_service.server.audit import Verification, verify
@@ -26,6 +23,7 @@ from tests.support.budget_samples import (
     levels,
     limit,
 )
+from tests.unit.budget_service.root_acts import AccountAct
 
 OWN, ABOVE = limit(10, 5, days=7), limit(30, 9)
 CLOSED = Refused(Reason.ACCOUNT_CLOSED)
@@ -37,13 +35,13 @@ def on(account: Account, own: Limit = OWN) -> tuple[LevelLimit, ...]:
     return levels(account, own=own, above=ABOVE)
 
 
-async def ask(store: Store, asked: Asked[Request]) -> Answer:
+async def ask(store: Store, asked: Asked[Act]) -> Answer:
     """Ask as the service does: by what the ledger has stored now."""
     stored = await store.limits(asked.request.account)
     return await store.apply(asked.request, stored.applied_to(asked.request.account, asked.limits.levels))
 
 
-async def change(store: Store, request: AccountRequest) -> object:
+async def change(store: Store, request: AccountAct) -> object:
     """Have an administrator change an account."""
     return (await store.apply(request, NO_LIMITS)).outcome
 

@@ -10,18 +10,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from budget_service.ledger.account_statement import AccountStatement, account_statement
+from budget_service.ledger.act import Act, Needs
 from budget_service.ledger.balances import Balance, PastDay
-from budget_service.ledger.counting import counting_levels, named_blocks, needs_all_blocks
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.requests import (
-    AccountRequest,
-    BudgetRequest,
-    ChangeCurrency,
-    Request,
-    RootRequest,
-    SetLimits,
-)
 from budget_service.ledger.rules import decide
 from budget_service.ledger.state import (
     MAX_EXPIRED_AT_ONCE,
@@ -47,15 +39,6 @@ from budget_service.stores.interface import (
     ungrouped_entries,
     unmatched_entries,
 )
-from budget_service.stores.wanted import (
-    NAMING,
-    RELEASED,
-    LeaseRequest,
-    grant_of,
-    report_after,
-    report_before,
-    return_of,
-)
 
 
 @dataclass
@@ -77,18 +60,18 @@ class MemoryStore:
     stored: dict[Account, Limit] = field(default_factory=dict)
     closed: set[Account] = field(default_factory=set)
 
-    async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
+    async def apply(self, act: Act, limits: AppliedLimits) -> Answer:
         """Decide, write, answer."""
         while True:
-            root = self._root(request.account)
-            snapshot = self._snapshot(request, limits, root)
+            root = self._root(act.account)
+            snapshot = self._snapshot(act, limits, root)
             try:
-                decision = decide(snapshot, request, limits, root.now(self.clock()))
+                decision = decide(snapshot, act, limits, root.now(self.clock()))
             except HistoryNeededError:
-                snapshot = self._with_history(request.account, snapshot)
-                decision = decide(snapshot, request, limits, root.now(self.clock()))
+                snapshot = self._with_history(act.account, snapshot)
+                decision = decide(snapshot, act, limits, root.now(self.clock()))
             if decision.change is not None:
-                self._write(request, limits, decision.change)
+                self._write(act, limits, decision.change)
             if decision.answer is not None:
                 return decision.answer
 
@@ -204,18 +187,16 @@ class MemoryStore:
     def _blocks(self, level: Account) -> list[Account]:
         return [each for each in self.kept if each != level and each.of_block("") == level]
 
-    def _paying(self, request: BudgetRequest) -> dict[Account, list[Account]]:
-        """Find the blocks that a request names, or all."""
-        names = named_blocks(request)
-        path = counting_levels(request)
-        if needs_all_blocks(request):
-            return {level: self._blocks(level) for level in path}
-        return {level: [level.of_block(each) for each in names] for level in path}
+    def _paying(self, needs: Needs) -> dict[Account, list[Account]]:
+        """Find the blocks that an act names, or all."""
+        if needs.every_block:
+            return {level: self._blocks(level) for level in needs.levels}
+        return {level: [level.of_block(each) for each in needs.blocks] for level in needs.levels}
 
-    def _not_paying(self, request: BudgetRequest) -> dict[Account, list[Account]]:
+    def _not_paying(self, needs: Needs) -> dict[Account, list[Account]]:
         return {
             level: [each for each in self._blocks(level) if each not in paying]
-            for level, paying in self._paying(request).items()
+            for level, paying in self._paying(needs).items()
         }
 
     def _due(self, root: str, now: Microseconds) -> tuple[Reservation, ...]:
@@ -238,59 +219,41 @@ class MemoryStore:
         days = self.past.setdefault(each.level, {})
         days[each.start] = each.applied(days.get(each.start))
 
-    def _snapshot(self, request: Request, limits: AppliedLimits, root: RootRecord) -> Snapshot:
-        account = request.account
-        remembered = self.remembered.get((account.root, request.request_id))
-        if isinstance(request, SetLimits | AccountRequest):
-            return Snapshot(
-                root=root,
-                remembered=remembered,
-                stored_limits=sum(level.root == account.root for level in (*self.stored, *self.closed)),
-                limits=dict(self.stored),
-                closed=set(self.closed),
-            )
-        due = self._due(account.root, root.now(self.clock()))
-        due_further = len(due) == self.expired_at_once
-        if isinstance(request, ChangeCurrency):
-            return Snapshot(
-                root=root, remembered=remembered, due=due, due_further=due_further, balances=self.kept
-            )
-        if isinstance(request, RootRequest):
-            return Snapshot(root=root, remembered=remembered, clock=self.clock())
-        named = None
-        if isinstance(request, NAMING):
-            named = self.reservations.get(request.reservation_id)
+    def _snapshot(self, act: Act, limits: AppliedLimits, root: RootRecord) -> Snapshot:
+        account, needs = act.account, act.needs()
+        due = self._due(account.root, root.now(self.clock())) if needs.is_limited else ()
+        named = self.reservations.get(needs.reservation_id)
         reservation = named if named is not None and named.account == account else None
-        query_id = reservation.query_id if reservation else getattr(request, "query_id", "")
-        release_id = request.release_id if isinstance(request, RELEASED) else ""
-        snapshot = Snapshot(
+        query_id = (reservation.query_id if reservation else needs.query_id) or ""
+        payer = limits.payer(account) if limits.levels else ""
+        return Snapshot(
             root=root,
             balances=self.kept,
-            blocks=self._paying(request),
-            others=self._not_paying(request),
+            blocks=self._paying(needs),
+            others=self._not_paying(needs),
             block_count=sum(each.path == (account.root,) and each.block != "" for each in self.kept),
             due=due,
-            due_further=due_further,
+            due_further=len(due) == self.expired_at_once,
             reservation=reservation,
-            remembered=remembered,
-            query_paid=self.paid_queries.get((limits.payer(account), query_id)),
-            release_paid_in=self.paid_releases.get((limits.payer(account), release_id)),
-        )
-        if not isinstance(request, LeaseRequest):
-            return snapshot
-        return replace(
-            snapshot,
-            lease_granted=self.remembered.get(grant_of(request)),
-            lease_returned=self.remembered.get(return_of(request)),
-            lease_before=self.remembered.get(report_before(request)),
-            lease_after=self.remembered.get(report_after(request)),
+            remembered=self.remembered.get((account.root, act.request_id)),
+            query_paid=self.paid_queries.get((payer, query_id)),
+            release_paid_in=self.paid_releases.get((payer, needs.release_id)),
+            stored_limits=sum(level.root == account.root for level in (*self.stored, *self.closed)),
+            limits=dict(self.stored),
+            closed=set(self.closed),
+            clock=self.clock(),
+            outcomes={
+                id_: found
+                for id_ in needs.outcomes
+                if (found := self.remembered.get((account.root, id_))) is not None
+            },
         )
 
-    def _write(self, request: Request, limits: AppliedLimits, change: Change) -> None:
-        account = request.account
+    def _write(self, act: Act, limits: AppliedLimits, change: Change) -> None:
+        account = act.account
         self.records[account.root] = change.root
         if change.remembered is not None:
-            self.remembered[account.root, request.request_id] = change.remembered
+            self.remembered[account.root, act.request_id] = change.remembered
         for day in change.days:
             self._add(day)
         self.kept.update(change.balances)
@@ -304,7 +267,7 @@ class MemoryStore:
             self.stored |= {} if limit is None else {level: limit}
         for level, is_closed in change.closed.items():
             (self.closed.add if is_closed else self.closed.discard)(level)
-        if isinstance(request, RootRequest):
+        if not act.needs().levels:
             return
         for kind, id_ in change.unpaid:
             paid: dict[tuple[str, str], Any] = self.paid_releases if kind == "release" else self.paid_queries

@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
-from budget_service.ledger import rules
+from budget_service.ledger import case
 from budget_service.ledger.account_statement import check
+from budget_service.ledger.acts.charge import Charge
+from budget_service.ledger.acts.currency import ChangeCurrency
+from budget_service.ledger.acts.write_off import WriteOff
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import (
     Answer,
@@ -23,7 +26,6 @@ from budget_service.ledger.outcomes import (
     Refused,
     Reserved,
 )
-from budget_service.ledger.requests import ChangeCurrency, Charge, WriteOff
 from budget_service.ledger.usage import Usage
 from budget_service.ledger.values import (
     MAX_BLOCKS,
@@ -219,7 +221,7 @@ async def test_a_refund_is_given_to_those_who_paid(any_store: Store, clock: Step
     await paid(any_store, "all", 1)
     clock.step(days=1)
     asked = await with_charge(any_store, without_charge(ANALYST, "a", "wrong", "refund", actor="ops"))
-    assert asked.blocks == (A, B)
+    assert asked.needs().blocks == (A, B)
     assert await outcome(any_store, Asked(asked, AppliedLimits(ON))) == Cancelled(Cost(6, 0), UNIT)
     assert await left(any_store) == dict.fromkeys(("all", "A", "B", "C", "AB"), 9)
     await assert_sound(any_store)
@@ -281,7 +283,7 @@ async def test_a_root_has_a_bounded_number_of_blocks(
     any_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Blocks that it knows may still be asked about, and everybody."""
-    monkeypatch.setattr(rules, "MAX_BLOCKS_OF_ROOT", 2)
+    monkeypatch.setattr(case, "MAX_BLOCKS_OF_ROOT", 2)
     assert isinstance(await paid(any_store, "a", 1, A), Charged)
     found = await asyncio.gather(paid(any_store, "b", 1, B), paid(any_store, "c", 1, C))
     assert found[1] == Refused(Reason.TOO_MANY_BLOCKS)

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
+from budget_service.ledger.act import Act
+from budget_service.ledger.acts.reserve import Reserve
 from budget_service.ledger.limits import AppliedLimits, LimitsChangedError
 from budget_service.ledger.outcomes import Answer, Charged, Reserved
-from budget_service.ledger.requests import Request, Reserve
 from budget_service.ledger.values import NOTHING, Account, Cost
 from budget_service.ledger.windows import SECOND
 from budget_service.server.limit_cache import NO_VERSION
@@ -28,56 +29,56 @@ ON = levels(own=limit(100, 50), above=limit(200, 90))
 PAID = charge("paid", Cost(5, 1), on=ON, release_id="rel", query_id="q")
 
 
-def reserved_and_cancelled(name: str) -> Iterator[Asked[Request]]:
+def reserved_and_cancelled(name: str) -> Iterator[Asked[Act]]:
     """Hold the worst case, and give it back."""
     yield reserve(f"r{name}", Cost(4, 1), on=ON, ttl_seconds=TTL_SECONDS)
     yield cancel(f"x{name}", ends=f"r{name}", on=ON)
 
 
-def reserved_for_nothing(name: str) -> Iterator[Asked[Request]]:
+def reserved_for_nothing(name: str) -> Iterator[Asked[Act]]:
     """Hold nothing, and let it lapse."""
     yield reserve(f"z{name}", NOTHING, on=ON, ttl_seconds=TTL_SECONDS)
 
 
-def forfeited_for_nothing(name: str) -> Iterator[Asked[Request]]:
+def forfeited_for_nothing(name: str) -> Iterator[Asked[Act]]:
     """Hold nothing, and forfeit it."""
     yield reserve(f"f{name}", NOTHING, on=ON, ttl_seconds=TTL_SECONDS, forfeits=True)
 
 
-def lapsed(name: str) -> Iterator[Asked[Request]]:
+def lapsed(name: str) -> Iterator[Asked[Act]]:
     """Hold the worst case until it lapses."""
     yield reserve(f"l{name}", Cost(4, 1), on=ON, ttl_seconds=TTL_SECONDS)
 
 
-def settled_for_nothing(name: str) -> Iterator[Asked[Request]]:
+def settled_for_nothing(name: str) -> Iterator[Asked[Act]]:
     """Hold the worst case, and be charged nothing."""
     yield reserve(f"s{name}", Cost(4, 1), on=ON, ttl_seconds=TTL_SECONDS)
     yield charge(f"t{name}", NOTHING, on=ON, settles=f"s{name}", release_id=f"rel{name}")
 
 
-def charged_nothing(name: str) -> Iterator[Asked[Request]]:
+def charged_nothing(name: str) -> Iterator[Asked[Act]]:
     """Charge nothing directly."""
     yield charge(f"n{name}", NOTHING, on=ON, release_id=f"rel{name}")
 
 
-def charged_again(name: str) -> Iterator[Asked[Request]]:
+def charged_again(name: str) -> Iterator[Asked[Act]]:
     """Charge a release that is paid for."""
     yield charge(f"a{name}", Cost(5, 1), on=ON, release_id="rel", query_id="q")
 
 
-def reserved_again(name: str) -> Iterator[Asked[Request]]:
+def reserved_again(name: str) -> Iterator[Asked[Act]]:
     """Ask a question that is paid for."""
     yield reserve(f"b{name}", Cost(5, 1), on=ON, query_id="q", ttl_seconds=TTL_SECONDS)
     yield charge(f"c{name}", Cost(5, 1), on=ON, settles=f"b{name}", release_id="rel")
 
 
-def refused(name: str) -> Iterator[Asked[Request]]:
+def refused(name: str) -> Iterator[Asked[Act]]:
     """Ask for too much, and cancel what was never reserved."""
     yield charge(f"m{name}", Cost(101, 1), on=ON)
     yield cancel(f"o{name}", ends=f"never{name}", on=ON)
 
 
-FREE: tuple[Callable[[str], Iterator[Asked[Request]]], ...] = (
+FREE: tuple[Callable[[str], Iterator[Asked[Act]]], ...] = (
     reserved_and_cancelled,
     reserved_for_nothing,
     forfeited_for_nothing,
@@ -90,7 +91,7 @@ FREE: tuple[Callable[[str], Iterator[Asked[Request]]], ...] = (
 )
 
 
-def drawn_anew(asked: Asked[Request]) -> Asked[Request]:
+def drawn_anew(asked: Asked[Act]) -> Asked[Act]:
     """Give a reservation another id, as the service does at each try."""
     if not isinstance(asked.request, Reserve):
         return asked
@@ -100,7 +101,7 @@ def drawn_anew(asked: Asked[Request]) -> Asked[Request]:
 @pytest.mark.slow
 @pytest.mark.parametrize("act", FREE)
 async def test_what_takes_no_budget_is_forgotten_an_hour_after_it_has_ended(
-    any_store: Store, clock: SteppedClock, act: Callable[[str], Iterator[Asked[Request]]]
+    any_store: Store, clock: SteppedClock, act: Callable[[str], Iterator[Asked[Act]]]
 ) -> None:
     """Until then a retry is a replay of the first answer; a reservation has ended once it has lapsed."""
     await any_store.apply(*PAID)
@@ -119,7 +120,7 @@ async def test_what_takes_no_budget_is_forgotten_an_hour_after_it_has_ended(
 
 @pytest.mark.parametrize("request_", [PAID, charge("settled", Cost(1, 1), on=ON, settles="open")])
 async def test_what_takes_budget_is_remembered_for_long(
-    any_store: Store, clock: SteppedClock, request_: Asked[Request]
+    any_store: Store, clock: SteppedClock, request_: Asked[Act]
 ) -> None:
     """A charge is never repeated, however late its retry."""
     await any_store.apply(*reserve("open", Cost(4, 1), on=ON))

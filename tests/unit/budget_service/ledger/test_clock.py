@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from budget_service.ledger.act import Act
+from budget_service.ledger.acts.clock import ResumeClock
 from budget_service.ledger.limits import NO_LIMITS
 from budget_service.ledger.outcomes import (
     Answer,
@@ -15,7 +17,6 @@ from budget_service.ledger.outcomes import (
     Reason,
     Refused,
 )
-from budget_service.ledger.requests import Request, ResumeClock
 from budget_service.ledger.state import EntryKind
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit
 from budget_service.ledger.windows import DAY, SECOND, Microseconds
@@ -43,7 +44,7 @@ def resume(id_: str, true_time: Microseconds) -> Asked[ResumeClock]:
     return Asked(ResumeClock(actor="ops", account=COMPANY, request_id=id_, true_time=true_time), NO_LIMITS)
 
 
-async def reported(store: Store, asked: Asked[Request]) -> Outcome:
+async def reported(store: Store, asked: Asked[Act]) -> Outcome:
     """Return the outcome of a request."""
     return (await store.apply(*asked)).outcome
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from budget_service.ledger.acts.close import CloseAccount
 from budget_service.ledger.limits import NO_LIMITS, LimitsChangedError
 from budget_service.ledger.outcomes import (
     Answer,
@@ -15,9 +16,6 @@ from budget_service.ledger.outcomes import (
     Reason,
     Refused,
     Reserved,
-)
-from budget_service.ledger.requests import (
-    CloseAccount,
 )
 from budget_service.ledger.state import EntryKind
 from budget_service.ledger.values import NOTHING, Account, Cost

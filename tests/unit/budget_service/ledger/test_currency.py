@@ -7,6 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from budget_service.ledger.act import Act
+from budget_service.ledger.acts.currency import ChangeCurrency
+from budget_service.ledger.acts.set_limits import SetLimits
 from budget_service.ledger.currency import Currency, window_before
 from budget_service.ledger.limits import NO_LIMITS, AppliedLimits, LimitsChangedError
 from budget_service.ledger.outcomes import (
@@ -20,7 +23,6 @@ from budget_service.ledger.outcomes import (
     Refused,
     Reserved,
 )
-from budget_service.ledger.requests import ChangeCurrency, Request, SetLimits
 from budget_service.ledger.state import EntryKind
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Mode
 from budget_service.ledger.verification import Rebuilt
@@ -59,7 +61,7 @@ def change(id_: str, unit_id: str = OTHER_UNIT, on: tuple[LevelLimit, ...] = MON
     )
 
 
-async def reported(store: Store, asked: Asked[Request]) -> Outcome:
+async def reported(store: Store, asked: Asked[Act]) -> Outcome:
     """Return the outcome of a request."""
     return (await store.apply(*asked)).outcome
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
+from budget_service.ledger.act import Act
 from budget_service.ledger.outcomes import Answer, Charged, Exhausted, Held, Outcome, Refused, Reserved
-from budget_service.ledger.requests import Request
 from budget_service.ledger.state import EntryKind
 from budget_service.server.audit import Verification, verify
 from tests.support.budget_samples import Asked, SteppedClock
@@ -22,7 +22,7 @@ async def test_nothing_acknowledged_is_lost_and_every_repeat_is_identical(histor
     """After any history, each acknowledged charge is in the journal once, and asking again changes nothing."""
     clock = SteppedClock()
     player, store = Player("acme", clock), MemoryStore(clock)
-    granted: dict[str, tuple[Asked[Request], Outcome]] = {}
+    granted: dict[str, tuple[Asked[Act], Outcome]] = {}
     for step in history:
         request = player.play(step)
         if request is not None:

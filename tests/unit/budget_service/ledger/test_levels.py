@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from budget_service.ledger.acts.set_limits import SetLimits
 from budget_service.ledger.limits import NO_LIMITS, AppliedLimits, parse_change
 from budget_service.ledger.outcomes import Charged, Exhausted, Held
-from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.state import EntryKind
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Limit
 from budget_service.ledger.windows import DAY, SECOND, Period

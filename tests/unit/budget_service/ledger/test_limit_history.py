@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from gris_api.budget.v1 import budget_pb2 as pb
 
+from budget_service.ledger.acts.set_limits import SetLimits
 from budget_service.ledger.limits import NO_LIMITS, AppliedLimits
 from budget_service.ledger.outcomes import Charged
-from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.values import Account, Cost, LevelLimit, Limit, Mode
 from budget_service.ledger.windows import Period
 from budget_service.server.policy_statements import policy_statements_of

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from budget_service.configuration.budget_file import AccountUnknownError, Configuration
+from budget_service.ledger.acts.set_limits import SetLimits
 from budget_service.ledger.limits import (
     NO_LIMITS,
     AppliedLimits,
@@ -15,7 +16,6 @@ from budget_service.ledger.limits import (
     parse_limit,
 )
 from budget_service.ledger.outcomes import Answer, Charged, Exhausted, LimitsSet, Reason, Refused
-from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.values import Account, Cost, Limit, Mode
 from budget_service.ledger.windows import DAY, Period
 from budget_service.server.limit_cache import LimitCache

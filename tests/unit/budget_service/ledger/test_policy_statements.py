@@ -8,9 +8,9 @@ import grpc
 import pytest
 from gris_api.budget.v1 import budget_pb2 as pb
 
+from budget_service.ledger.acts.currency import ChangeCurrency
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import Reason, Refused
-from budget_service.ledger.requests import ChangeCurrency
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import Cost, Hold, InvalidFieldError, LevelLimit
 from budget_service.ledger.verification import Rebuilt, entry_parts

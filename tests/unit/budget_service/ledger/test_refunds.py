@@ -13,9 +13,9 @@ from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc
 from msgspec.structs import replace
 
+from budget_service.ledger.acts.write_off import WriteOff
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import Cancelled, Charged, Reason, Refused, Reserved
-from budget_service.ledger.requests import WriteOff
 from budget_service.ledger.state import EntryKind
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit
 from budget_service.ledger.windows import Period

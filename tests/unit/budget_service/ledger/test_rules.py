@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from budget_service.ledger.account_statement import check
+from budget_service.ledger.act import Act
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import (
     Answer,
@@ -17,7 +18,6 @@ from budget_service.ledger.outcomes import (
     Reserved,
     Shortfall,
 )
-from budget_service.ledger.requests import Request
 from budget_service.ledger.rules import decide
 from budget_service.ledger.state import EntryKind, RootRecord, Snapshot
 from budget_service.ledger.values import MAX_AMOUNT, NOTHING, Cost, Limit, Mode, Unit
@@ -266,7 +266,7 @@ async def test_a_repeated_request_gets_the_first_answer_and_has_no_second_effect
     any_store: Store, clock: SteppedClock
 ) -> None:
     """The first answer comes back word by word, even after the state has moved on."""
-    requests: list[Asked[Request]] = [
+    requests: list[Asked[Act]] = [
         reserve("r"),
         charge("c", Cost(3, 1), settles="r"),
         charge("d"),
@@ -296,7 +296,7 @@ async def test_every_kind_of_refusal_is_forgotten_after_an_hour(
 ) -> None:
     """Its id may then be used for something else."""
     await any_store.apply(*charge("pinned"))
-    refusals: list[Asked[Request]] = [
+    refusals: list[Asked[Act]] = [
         charge("a", Cost(11, 1)),
         reserve("b", Cost(11, 1)),
         cancel("c", ends="never-was"),

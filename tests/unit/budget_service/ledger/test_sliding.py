@@ -14,7 +14,7 @@ from budget_service.ledger.windows import DAY, SECOND, Microseconds, Period, Win
 from budget_service.stores.interface import Store
 from tests.support.budget_samples import ANALYST, SteppedClock, charge, levels, limit, reserve
 from tests.support.examples import examples
-from tests.unit.budget_service.histories import BLOCKS, HISTORIES, RULES, Act, Player, Step
+from tests.unit.budget_service.histories import BLOCKS, HISTORIES, RULES, Doing, Player, Step
 from tests.unit.budget_service.memory_store import MemoryStore
 
 WEEK = levels(own=limit(10, 5, days=7))
@@ -180,7 +180,7 @@ async def test_the_limit_holds_over_any_days_that_follow_each_other(history: lis
     player, store = Player("acme", clock, (rule, rule)), MemoryStore(clock)
     for step in history:
         # A level that is taken away counts nothing meanwhile.
-        request = None if step.act is Act.RELEVEL else player.play(step)
+        request = None if step.act is Doing.RELEVEL else player.play(step)
         if request is not None:
             player.note(request, await store.apply(*request))
     half_past_five = 11 * DAY // 48

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
+from budget_service.ledger.acts.close import CloseAccount
+from budget_service.ledger.acts.reopen import ReopenAccount
 from budget_service.ledger.limits import NO_LIMITS
-from budget_service.ledger.requests import CloseAccount, ReopenAccount
 from budget_service.ledger.values import Account
 from budget_service.ledger.verification import Checkpoint, Difference, Sum
 from budget_service.server.audit import Verification, verify

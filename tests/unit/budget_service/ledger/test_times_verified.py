@@ -10,16 +10,14 @@ import pytest
 from msgspec.structs import replace
 from redis.asyncio import Redis
 
+from budget_service.ledger.act import Act
+from budget_service.ledger.acts.clock import ResumeClock
+from budget_service.ledger.acts.close import CloseAccount
+from budget_service.ledger.acts.currency import ChangeCurrency
+from budget_service.ledger.acts.reopen import ReopenAccount
+from budget_service.ledger.acts.set_limits import SetLimits
 from budget_service.ledger.limits import NO_LIMITS, AppliedLimits
 from budget_service.ledger.outcomes import Refused
-from budget_service.ledger.requests import (
-    ChangeCurrency,
-    CloseAccount,
-    ReopenAccount,
-    Request,
-    ResumeClock,
-    SetLimits,
-)
 from budget_service.ledger.values import Cost
 from budget_service.ledger.verification import Difference, Sum
 from budget_service.ledger.windows import DAY, SECOND, Microseconds
@@ -59,7 +57,7 @@ async def differences(store: Store) -> list[Difference]:
     return found.differences
 
 
-async def refused(store: Store, asked: Asked[Request]) -> bool:
+async def refused(store: Store, asked: Asked[Act]) -> bool:
     """Return whether a request is refused, and so again when it is repeated."""
     first, again = await store.apply(*asked), await store.apply(*asked)
     assert again.replayed
@@ -117,7 +115,7 @@ async def test_a_time_that_runs_ahead_of_the_clock_without_an_entry_is_found(
 async def test_a_clock_that_had_jumped_ahead_is_no_difference(any_store: Store, clock: SteppedClock) -> None:
     """Whatever was done meanwhile: the time of the root stays at the last thing that shows it."""
     await any_store.apply(*charge("c"))
-    done: list[Asked[Request]] = [
+    done: list[Asked[Act]] = [
         charge("more"),
         charge("too much", Cost(11, 1)),
         reserve("r"),

@@ -8,19 +8,17 @@ import pytest
 from gris_api.budget.v1 import budget_pb2
 from msgspec.structs import replace
 
-from budget_service.ledger.requests import (
-    ChangeCurrency,
-    CloseAccount,
-    Refund,
-    ReopenAccount,
-    Request,
-    ResumeClock,
-    RootRequest,
-    SetLimits,
-)
+from budget_service.ledger.act import Act
+from budget_service.ledger.acts.clock import ResumeClock
+from budget_service.ledger.acts.close import CloseAccount
+from budget_service.ledger.acts.currency import ChangeCurrency
+from budget_service.ledger.acts.refund import Refund
+from budget_service.ledger.acts.reopen import ReopenAccount
+from budget_service.ledger.acts.set_limits import SetLimits
 from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, InvalidFieldError
 from budget_service.server.messages import parse_account
 from tests.support.budget_samples import ANALYST, COMPANY, UNIT, Asked, charge, limit, reserve
+from tests.unit.budget_service.root_acts import RootAct
 
 ACTS: list[Any] = [
     Refund(
@@ -134,7 +132,7 @@ def test_a_sum_outside_64_bits_is_an_error() -> None:
 
 def test_different_content_has_different_fingerprints() -> None:
     """Moving a character from one field to the next, or one field of a request, changes its fingerprint."""
-    requests: list[Asked[Request]] = [
+    requests: list[Asked[Act]] = [
         charge("r", release_id="ab", query_id="c"),
         charge("r", release_id="a", query_id="bc"),
         charge("r", Cost(41, 1)),
@@ -157,4 +155,4 @@ def test_what_another_administrator_sends_is_another_request(act: Any) -> None:
 
 def test_every_act_of_an_administrator_is_tried() -> None:
     """A new one too."""
-    assert {type(each) for each in ACTS} == {*get_args(RootRequest), Refund}
+    assert {type(each) for each in ACTS} == {*get_args(RootAct), Refund}

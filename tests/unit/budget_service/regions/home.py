@@ -15,9 +15,9 @@ from gris_api.common.v1 import cost_pb2
 
 from budget_service.configuration.budget_file import Configuration
 from budget_service.ledger.account_statement import AccountStatement
+from budget_service.ledger.act import Act
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.requests import Request
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.windows import SECOND
@@ -73,7 +73,7 @@ class MemoryLedger:
         self.disk.outcomes.clear()
         self.disk.outcomes |= kept
 
-    async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
+    async def apply(self, request: Act, limits: AppliedLimits) -> Answer:
         """See `Store`."""
         return await self._engine.apply(request, limits)
 

@@ -14,8 +14,8 @@ from gris_api.budget.v1 import budget_pb2 as pb
 from gris_api.common.v1 import cost_pb2
 from msgspec.structs import replace
 
+from budget_service.ledger.acts.report import ReportCharge
 from budget_service.ledger.draft import Draft
-from budget_service.ledger.requests import ReportCharge
 from budget_service.ledger.state import Snapshot
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Limit, Mode
 from budget_service.regions.lease import NEVER, Lease, RegionTotal

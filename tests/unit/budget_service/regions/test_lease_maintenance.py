@@ -11,7 +11,7 @@ from google.rpc import code_pb2
 from google.rpc.status_pb2 import Status
 from gris_api.budget.v1 import regions_pb2
 
-from budget_service.ledger.requests import Charge
+from budget_service.ledger.acts.charge import Charge
 from budget_service.ledger.values import Account, Cost
 from budget_service.ledger.windows import SECOND
 from budget_service.regions.lease import Lease, LeaseState

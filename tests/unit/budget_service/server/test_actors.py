@@ -24,8 +24,8 @@ from psycopg import sql
 from redis.asyncio import Redis
 
 from budget_service.configuration.budget_file import Configuration, ConfigurationError, load_configuration
+from budget_service.ledger.acts.close import CloseAccount
 from budget_service.ledger.limits import NO_LIMITS
-from budget_service.ledger.requests import CloseAccount
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import Cost, Hold
 from budget_service.ledger.verification import Sum, entry_parts

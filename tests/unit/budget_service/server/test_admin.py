@@ -20,8 +20,8 @@ from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc, budget_pb2
 from redis.asyncio import Redis
 
+from budget_service.ledger.acts.set_limits import SetLimits
 from budget_service.ledger.limits import NO_LIMITS, AppliedLimits
-from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.values import Account, Cost, LevelLimit
 from budget_service.ledger.windows import DAY, SECOND, Period
 from budget_service.server.admin_messages import Listing

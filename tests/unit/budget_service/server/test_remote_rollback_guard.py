@@ -18,9 +18,9 @@ import pytest
 from gris_api.budget.v1 import budget_pb2 as pb
 
 from budget_service.configuration.budget_file import Configuration
+from budget_service.ledger.acts.set_limits import SetLimits
 from budget_service.ledger.limits import NO_LIMITS, AppliedLimits
 from budget_service.ledger.outcomes import Charged, Exhausted
-from budget_service.ledger.requests import SetLimits
 from budget_service.ledger.values import NOTHING, Cost
 from budget_service.server.audit import Verification, verify
 from budget_service.server.failure_detector import FailureDetector

@@ -8,8 +8,8 @@ from gris_api.common.v1 import cost_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 
+from budget_service.ledger.acts.charge import Charge
 from budget_service.ledger.outcomes import Charged, LevelStatus
-from budget_service.ledger.requests import Charge
 from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, Mode
 from budget_service.ledger.windows import Window
 from budget_service.server.responses import ChargeResponseBuilders, timestamp

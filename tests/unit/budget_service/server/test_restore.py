@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from budget_service.configuration.budget_file import Configuration
+from budget_service.ledger.acts.charge import Charge
+from budget_service.ledger.acts.set_limits import SetLimits
 from budget_service.ledger.limits import NO_LIMITS, AppliedLimits
 from budget_service.ledger.outcomes import Charged, Exhausted, Outcome, Reason, Refused
-from budget_service.ledger.requests import Charge, SetLimits
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Limit, Mode
 from budget_service.server.audit import Verification, verify
 from budget_service.stores.interface import Store, StoreUnusableError

@@ -15,9 +15,9 @@ import grpc
 import pytest
 import pytest_asyncio
 
+from budget_service.ledger.act import Act
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.requests import Request
 from budget_service.server.hosting import CALLS_OF_A_CONNECTION, serving
 from budget_service.server.ledger import Ledger
 from budget_service.stores.interface import OutcomeUnknownError, StoreUnavailableError
@@ -47,7 +47,7 @@ class TroubledStore(MemoryStore):
     started: asyncio.Event = field(default_factory=asyncio.Event)
     asked: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
 
-    async def apply(self, request: Request, limits: AppliedLimits) -> Answer:
+    async def apply(self, request: Act, limits: AppliedLimits) -> Answer:
         """Wait, fail or work."""
         if self.trouble is not None:
             raise self.trouble

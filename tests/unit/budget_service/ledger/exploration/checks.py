@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from msgspec.structs import replace
 
+from budget_service.ledger.acts.cancel import CancelReservation
+from budget_service.ledger.acts.charge import Charge
+from budget_service.ledger.acts.refund import Refund
+from budget_service.ledger.acts.reserve import Reserve
+from budget_service.ledger.acts.set_limits import SetLimits
+from budget_service.ledger.acts.write_off import WriteOff
 from budget_service.ledger.limits import LimitsChangedError
 from budget_service.ledger.outcomes import Answer, Cancelled, Charged, Held, LimitsSet, Refused, Reserved
-from budget_service.ledger.requests import (
-    CancelReservation,
-    Charge,
-    Refund,
-    Reserve,
-    SetLimits,
-    WriteOff,
-)
 from budget_service.ledger.state import RootRecord
 from budget_service.ledger.values import NOTHING, Account, Cost, Hold, Limit, Mode
 from budget_service.ledger.verification import Difference, Rebuilt, RebuiltStates, held_by_level
@@ -27,7 +25,7 @@ from tests.unit.budget_service.ledger.exploration.states import Answered, State,
 from tests.unit.budget_service.ledger.exploration.worlds import BLOCKS, CLOSE, REOPEN, START, TICK, question
 from tests.unit.budget_service.memory_store import MemoryStore
 
-PROBE = replace(question("probe", "reserve")[0], max_cost=Cost(1, 1))
+PROBE = replace(cast(Reserve, question("probe", "reserve")[0]), max_cost=Cost(1, 1))
 
 
 class Counted(NamedTuple):

@@ -6,7 +6,11 @@ from collections.abc import Callable, Iterator
 from time import process_time
 from typing import NamedTuple, TypeVar
 
-from budget_service.ledger.requests import CancelReservation, Charge, Refund, Request, Reserve
+from budget_service.ledger.act import Act
+from budget_service.ledger.acts.cancel import CancelReservation
+from budget_service.ledger.acts.charge import Charge
+from budget_service.ledger.acts.refund import Refund
+from budget_service.ledger.acts.reserve import Reserve
 from tests.support.budget_samples import COMPANY
 from tests.unit.budget_service.ledger.exploration.checks import broken, broken_by
 from tests.unit.budget_service.ledger.exploration.leases import LEASED, Leases
@@ -90,7 +94,7 @@ def _following(state: State) -> Iterator[State]:
         yield after
 
 
-def _is_possible(request: Request, held: set[str], charged: set[str]) -> bool:
+def _is_possible(request: Act, held: set[str], charged: set[str]) -> bool:
     """Return whether a request may be granted; before, it is refused whatever the state is."""
     match request:
         case Refund():

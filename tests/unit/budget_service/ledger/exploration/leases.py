@@ -16,9 +16,13 @@ import msgspec
 from msgspec import structs
 
 from budget_service.ledger.account_statement import AccountStatement
+from budget_service.ledger.act import Act
+from budget_service.ledger.acts.charge import Charge
+from budget_service.ledger.acts.give_back import ReturnLease
+from budget_service.ledger.acts.report import ReportCharge
+from budget_service.ledger.acts.reserve import Reserve
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import Answer, Charged
-from budget_service.ledger.requests import Charge, ReportCharge, Request, Reserve, ReturnLease
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit
 from budget_service.ledger.windows import DAY, Microseconds, Period
 from budget_service.regions.lease import Lease, LeaseState, LendingTerms, RegionTerms, RegionTotal
@@ -63,11 +67,11 @@ class Ledger:
 
     home: State
 
-    async def apply(self, request: Request) -> Answer:
+    async def apply(self, request: Act) -> Answer:
         """Apply a request."""
         return self.home.ask(request)
 
-    async def apply_anyway(self, request: Request) -> Answer:
+    async def apply_anyway(self, request: Act) -> Answer:
         """Apply a request that grants nothing, also where there is no limit."""
         limits = self.home.limits(request.account)
         levels = limits.levels or (LevelLimit(request.account, PLACEHOLDER_LIMIT),)

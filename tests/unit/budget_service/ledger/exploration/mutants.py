@@ -8,26 +8,31 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from budget_service.ledger import lease_reports, rules
+from budget_service.ledger.acts.charge import Charge
+from budget_service.ledger.acts.refund import Refund
+from budget_service.ledger.acts.report import ReportCharge
+from budget_service.ledger.acts.write_off import WriteOff
 from budget_service.ledger.balances import Balance
+from budget_service.ledger.case import Case
 from budget_service.ledger.draft import Draft
 from budget_service.ledger.outcomes import Charged, Outcome
-from budget_service.ledger.requests import Refund
-from budget_service.ledger.state import Reservation, Snapshot
+from budget_service.ledger.state import Reservation
 from budget_service.ledger.values import MAX_AMOUNT, NOTHING, Cost, LevelLimit, Mode
 from budget_service.ledger.windows import DAY
 from tests.unit.budget_service import memory_store
 
 
-def _still_paid(real: Any, snapshot: Snapshot, draft: Draft, request: Refund) -> Outcome:
-    outcome: Outcome = real(snapshot, draft, request)
-    draft.unpaid.clear()
+def _still_paid(real: Any, refund: Refund, case: Case) -> Outcome:
+    outcome: Outcome = real(refund, case)
+    case.unpaid.clear()
     return outcome
 
 
-def _refunded_twice(real: Any, snapshot: Snapshot, draft: Draft, request: Refund) -> Outcome:
-    outcome: Outcome = real(replace(snapshot, release_paid_in=draft.leaf.day.start), draft, request)
-    draft.unpaid[:] = draft.unpaid if snapshot.release_paid_in is not None else []
+def _refunded_twice(real: Any, refund: Refund, case: Case) -> Outcome:
+    is_paid = case.snapshot.release_paid_in is not None
+    case.snapshot = replace(case.snapshot, release_paid_in=case.leaf.day.start)
+    outcome: Outcome = real(refund, case)
+    case.unpaid[:] = case.unpaid if is_paid else []
     return outcome
 
 
@@ -73,39 +78,39 @@ MUTANTS: dict[str, tuple[Any, str, str, str, Callable[..., Any]]] = {
         lambda _, self, reservation: self._add_reserved(reservation, reservation.held, returns=True),
     ),
     "what has lapsed is settled": (
-        *(rules, "_open_reservation", "blocks", "information must be"),
-        lambda _, snapshot, _draft: snapshot.reservation,
+        *(Case, "reservation", "blocks", "information must be"),
+        lambda _, self: self.snapshot.reservation,
     ),
     "a settlement counts on its own day": (
-        *(rules, "entry_of", "blocks", "callers were charged"),
-        lambda real, kind, draft, request, query_id, holds: real(
-            kind, draft, request, query_id, holds=draft.holds(request.blocks)
+        *(Charge, "_entry", "blocks", "callers were charged"),
+        lambda real, self, case, kind, query_id, _holds: real(
+            self, case, kind, query_id, case.holds(self.blocks)
         ),
     ),
-    "a release stays paid after its refund": (rules, "_refund", "repeats", "free", _still_paid),
-    "a release is refunded twice": (rules, "_refund", "shared", "refunded", _refunded_twice),
+    "a release stays paid after its refund": (Refund, "decide", "repeats", "free", _still_paid),
+    "a release is refunded twice": (Refund, "decide", "shared", "refunded", _refunded_twice),
     "a retry charges again": (
         *(memory_store, "decide", "repeats", "retry"),
         lambda real, snapshot, *asked: real(replace(snapshot, remembered=None), *asked),
     ),
     "a release that is paid for is charged again": (
-        *(rules, "_release_is_paid", "repeats", "charged twice"),
-        lambda _, _snapshot, _draft: False,
+        *(Case, "is_paid", "repeats", "charged twice"),
+        lambda _, _self: False,
     ),
     "a release is charged again once limits were set": (
-        *(rules, "_release_is_paid", "repeats", "charged twice"),
-        lambda real, snapshot, draft: not snapshot.root.limits_version and real(snapshot, draft),
+        *(Case, "is_paid", "repeats", "charged twice"),
+        lambda real, self: not self.root.limits_version and real(self),
     ),
     "what was paid for on the day before is charged again": (
-        *(Draft, "is_paid_in", "repeats", "charged twice"),
+        *(Case, "is_paid_in", "repeats", "charged twice"),
         lambda real, self, start: real(self, start) and start == self.leaf.day.start,
     ),
     "what was paid for in an earlier window is free": (
-        *(Draft, "is_paid_in", "leavers", "free, and was not paid for"),
+        *(Case, "is_paid_in", "leavers", "free, and was not paid for"),
         lambda _, _self, _start: True,
     ),
     "what is settled late is paid for in the present window": (
-        *(Draft, "payment_span", "leavers", "free, and was not paid for"),
+        *(Case, "payment_span", "leavers", "free, and was not paid for"),
         lambda _, self, _account, _holds: self.leaf.day.start,
     ),
     "limits that were changed are applied": (
@@ -115,12 +120,12 @@ MUTANTS: dict[str, tuple[Any, str, str, str, Callable[..., Any]]] = {
         ),
     ),
     "a closed account spends": (
-        *(rules, "is_closed_to", "shared", "closed"),
-        lambda _, _request, _limits: False,
+        *(memory_store, "decide", "shared", "closed"),
+        lambda real, snapshot, act, limits, now: real(snapshot, act, replace(limits, closed=None), now),
     ),
     "a write-off spends nothing": (
-        *(rules, "_write_off", "returns", "are written off"),
-        lambda _, draft, _request, _limits: Charged(NOTHING, False, draft.statuses()),
+        *(WriteOff, "decide", "returns", "are written off"),
+        lambda _, _self, case: Charged(NOTHING, False, case.statuses()),
     ),
     "a limit that is tracked frees the level above": (
         *(Draft, "has_room", "returns", "above"),
@@ -131,9 +136,9 @@ MUTANTS: dict[str, tuple[Any, str, str, str, Callable[..., Any]]] = {
         lambda _, self, reservation: self.end(reservation),
     ),
     "a report frees the rest of its lease": (
-        *(lease_reports, "_from_lease", "leases", "Sum.RESERVED"),
-        lambda real, draft, request, lease, is_paid: real(
-            draft, request, replace(lease, held=request.cost), is_paid=is_paid
+        *(ReportCharge, "_from_lease", "leases", "Sum.RESERVED"),
+        lambda real, self, case, lease, is_paid: real(
+            self, case, replace(lease, held=self.cost), is_paid=is_paid
         ),
     ),
     "what is lent may be spent at home": (
@@ -153,5 +158,8 @@ def put_in(mutant: str, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
     """Replace a real function by a wrong one; return the world that shows it, and how."""
     place, name, world, problem, wrong = MUTANTS[mutant]
     real = getattr(place, name)
-    monkeypatch.setattr(place, name, lambda *asked, **named: wrong(real, *asked, **named))
+    if isinstance(real, property):
+        monkeypatch.setattr(place, name, property(lambda self: wrong(real.fget, self)))
+    else:
+        monkeypatch.setattr(place, name, lambda *asked, **named: wrong(real, *asked, **named))
     return world, problem

@@ -19,13 +19,10 @@ from typing import Any, NamedTuple, TypeVar
 from msgspec.json import encode
 from msgspec.structs import replace
 
+from budget_service.ledger.act import Act
+from budget_service.ledger.acts.refund import Refund
 from budget_service.ledger.limits import NO_LIMITS, AppliedLimits
 from budget_service.ledger.outcomes import Answer, Cancelled, Charged, LimitsSet, Outcome, Reserved
-from budget_service.ledger.requests import (
-    Refund,
-    Request,
-    RootRequest,
-)
 from budget_service.ledger.state import EntryKind
 from budget_service.ledger.values import Account, Cost, Hold
 from budget_service.ledger.windows import DAY, Microseconds
@@ -33,6 +30,7 @@ from budget_service.server.refunds import with_charge
 from tests.support.budget_samples import COMPANY, SteppedClock
 from tests.unit.budget_service.ledger.exploration.worlds import START, World
 from tests.unit.budget_service.memory_store import MemoryStore
+from tests.unit.budget_service.root_acts import RootAct
 
 T = TypeVar("T")
 GRANTED = Reserved | Charged | Cancelled | LimitsSet
@@ -44,7 +42,7 @@ _EXCHANGED = bytes.maketrans(b"XY", b"YX")
 class Answered(NamedTuple):
     """A request as it was sent, what was answered, and when."""
 
-    request: Request
+    request: Act
     outcome: Outcome
     time: Microseconds
 
@@ -95,13 +93,13 @@ class State:
         stored = at_once(self.store.limits(account))
         return stored.applied_to(account, self.world.levels(account, stored.limits))
 
-    def ask(self, request: Request, limits: AppliedLimits | None = None) -> Answer:
+    def ask(self, request: Act, limits: AppliedLimits | None = None) -> Answer:
         """Send a request to the ledger, by its present limits."""
-        if isinstance(request, RootRequest):
+        if isinstance(request, RootAct):
             return at_once(self.store.apply(request, NO_LIMITS))
         return at_once(self.store.apply(request, limits or self.limits(request.account)))
 
-    def following(self, request: Request) -> tuple[State, Answered]:
+    def following(self, request: Act) -> tuple[State, Answered]:
         """Return the state after a request that nothing was granted to, and what is answered."""
         if isinstance(request, Refund):
             request = at_once(with_charge(self.store, request))

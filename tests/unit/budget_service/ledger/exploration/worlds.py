@@ -8,16 +8,14 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from budget_service.ledger.requests import (
-    CancelReservation,
-    Charge,
-    CloseAccount,
-    ReopenAccount,
-    Request,
-    Reserve,
-    SetLimits,
-    WriteOff,
-)
+from budget_service.ledger.act import Act
+from budget_service.ledger.acts.cancel import CancelReservation
+from budget_service.ledger.acts.charge import Charge
+from budget_service.ledger.acts.close import CloseAccount
+from budget_service.ledger.acts.reopen import ReopenAccount
+from budget_service.ledger.acts.reserve import Reserve
+from budget_service.ledger.acts.set_limits import SetLimits
+from budget_service.ledger.acts.write_off import WriteOff
 from budget_service.ledger.values import Account, Cost, LevelLimit, Limit, Mode
 from budget_service.ledger.windows import DAY, SECOND, Microseconds, Period
 from budget_service.server.refunds import without_charge
@@ -41,7 +39,7 @@ class World:
     """
 
     name: str
-    requests: tuple[Request, ...]
+    requests: tuple[Act, ...]
     limits: tuple[LevelLimit, ...]
     ticks: int = 2
     alike: bool = False
@@ -62,11 +60,11 @@ def question(
     worst: Cost = WORST,
     forfeits: bool = False,
     worst_case_above: bool = False,
-) -> tuple[Request, ...]:
+) -> tuple[Act, ...]:
     """Return what may become of one question: its reservation and other acts. `asks` is the question if not its own."""
     about = asks or name
     common = partial(Charge, account=account, unit_id=UNIT, release_id=f"rel {about}", blocks=blocks)
-    every: dict[str, Request] = {
+    every: dict[str, Act] = {
         "reserve": Reserve(
             account=account,
             request_id=f"reserve {name}",

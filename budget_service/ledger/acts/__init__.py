@@ -1,0 +1,1 @@
+"""What may be asked of the ledger, one module an act."""
