@@ -50,6 +50,6 @@ def _read_value(value: ReadValue) -> base.ReadValue:
 def of_each_element(sql: str, element: str) -> str:
     """Return DuckDB's query with a wrong form of weights: each follows from one element of a member alone."""
     by_member, by_element = '"gris_member"', f'"gris_member", "{element}"'
-    for before, after in (("JOIN (SELECT ", ""), ("GROUP BY ", ")"), ("USING (", ")")):
+    for before, after in (("(SELECT ", ","), ("GROUP BY ", ")"), ("USING (", ")")):
         sql = sql.replace(f"{before}{by_member}{after}", f"{before}{by_element}{after}")
     return sql

@@ -71,7 +71,7 @@ from dp_service.queries.render.where import where_condition
 from dp_service.queries.resolution import Resolution
 from dp_service.terms import GRID
 
-_CELL, _WEIGHTED = "gris_cell", "gris_weighted"
+_WEIGHTED = "gris_weighted"
 
 
 def statement(resolution: Resolution, dialect: Dialect) -> str:
@@ -280,38 +280,32 @@ def _weighted(resolution: Resolution, bound: Weights, dialect: Dialect) -> tuple
 
     What has a CASE is never 0 by it: `at_most` says why.
     """
-    query, member = resolution.query, identifier("gris_member", dialect)
-    names, weighted = _names(query, dialect), identifier(_WEIGHTED, dialect)
+    query, member, members = resolution.query, identifier("gris_member", dialect), _members(dialect)
+    weighted, joins = identifier(_WEIGHTED, dialect), dialect.joins_squares
     cell = "1" if query.measure is Measure.DISTINCT_MEMBERS else f"({_clipped(bound.tau, dialect)})"
-    numbers = [f"{number} AS {name}" for _, number, name in numbers_of_member(query, dialect)]
-    added = [f"{cell} AS {identifier(_CELL, dialect)}", *numbers]
+    squares: list[str] = []
+    found: list[str] = []
     weights: list[str] = []
-    squared: list[str] = []
     for name, each, most in [(WEIGHT, cell, bound.tau), *own_cells(query, dialect)]:
-        squares, full = identifier(name.replace(WEIGHT, "gris_square"), dialect), bound.typical * most**2
         square = "COUNT(*)" if each == "1" else f"SUM({each} * {each})"
-        over = "" if dialect.joins_squares else f" OVER (PARTITION BY {member})"
-        squared.append(f"{square}{over} AS {squares}")
-        weights.append(f"{_weight(squares, full)} AS {identifier(name, dialect)}")
-    if dialect.joins_squares:
-        of = _members(dialect)
-        by_member = " ".join([f"SELECT {', '.join([member, *squared])}", f"FROM {of} GROUP BY {member}"])
-        of = f"{of} JOIN ({by_member}) AS {identifier('gris_squares', dialect)} USING ({member})"
-        added = ["*", *added]
-    else:
-        of = f"({_contributions(resolution, dialect)}) AS {_members(dialect)}"
-        added = [*names, *added, *squared]
-    cells = " ".join([f"SELECT {', '.join(added)}", f"FROM {of}"])
-    own = [name for _, _, name in numbers_of_member(query, dialect)]
-    first = weights[0].removesuffix(f" AS {identifier(WEIGHT, dialect)}")
-    selected = [*names, f"{identifier(_CELL, dialect)} * ({first}) AS {weighted}", *own]
-    source = " ".join(
-        [
-            f"SELECT {', '.join([*selected, *(weights if own else [])])}",
-            f"FROM ({cells}) AS {identifier('gris_cells', dialect)}",
-        ]
-    )
-    return source, "" if bound.min_count is None else f"{weighted} >= {least_kept(GRID)}"
+        over = "" if joins else f" OVER (PARTITION BY {member})"
+        named = identifier(name.replace(WEIGHT, "gris_square"), dialect)
+        squares.append(f"{square}{over} AS {named}")
+        weights.append(identifier(name, dialect))
+        found.append(f"{_weight(named, bound.typical * most**2)} AS {weights[-1]}")
+    of = members if joins else f"({_contributions(resolution, dialect)}) AS {members}"
+    kept, grouped = (member, [f"GROUP BY {member}"]) if joins else ("*", [])
+    summed = " ".join([f"SELECT {', '.join([kept, *squares])}", f"FROM {of}", *grouped])
+    summed = f"({summed}) AS {identifier('gris_squares', dialect)}"
+    source = " ".join([f"(SELECT {', '.join([kept, *found])}", f"FROM {summed})"])
+    source = f"{source} AS {identifier('gris_weights', dialect)}"
+    if joins:
+        source = f"{members} JOIN {source} USING ({member})"
+    added = [f"{cell} * {weights[0]} AS {weighted}"]
+    added += [f"{number} AS {name}" for _, number, name in numbers_of_member(query, dialect)]
+    selected = [*_names(query, dialect), *added, *weights]
+    counted = " ".join([f"SELECT {', '.join(selected)}", f"FROM {source}"])
+    return counted, "" if bound.min_count is None else f"{weighted} >= {least_kept(GRID)}"
 
 
 def _members(dialect: Dialect) -> str:

@@ -168,13 +168,13 @@ def _member_total(value: Coordinate, dialect: Dialect) -> str:
     if isinstance(value, QueryCount):
         return _number_of_rows(value, dialect)
     steps = _clamped(_steps(value, dialect), value.bounds.rows)
-    return f"SUM({_used_or_not(value, steps, dialect)})"
+    return dialect.total(_used_or_not(value, steps, dialect))
 
 
 def _number_of_rows(value: Coordinate, dialect: Dialect) -> str:
     """Write how many of a member's rows in an element meet the condition and have a value that can be used."""
     number = _used_or_not(value, "1", dialect)
-    return "COUNT(*)" if number == "1" else f"SUM({number})"
+    return "COUNT(*)" if number == "1" else dialect.total(number)
 
 
 def _used_or_not(value: Coordinate, number: str, dialect: Dialect) -> str:
@@ -244,6 +244,8 @@ def _quotient(number: Fraction) -> str:
 def _steps(value: QueryValue, dialect: Dialect) -> str:
     """Write how many steps a value is, a double; within the clamps it is what `Quantum.steps_of` returns."""
     size = value.bounds.quantum.size
+    if value.type is ValueType.INT64 and size == 1:
+        return _used(value, dialect)
     number = _within(_used(value, dialect), value)
     scaled = f"{number} / {size}" if size.denominator == 1 else f"{number} * {size.denominator}"
     return f"FLOOR({number if size == 1 else scaled} + 0.5)"
