@@ -49,7 +49,8 @@ KEPT_NAMES = 10_000
 # No root has this version: then the ledger decides nothing, and only replays.
 NO_VERSION = -1
 
-Request: TypeAlias = Reserve | Charge | CancelReservation
+Spending: TypeAlias = Reserve | Charge
+Request: TypeAlias = Spending | CancelReservation
 
 log = logging.getLogger(__name__)
 
@@ -107,10 +108,8 @@ class Region:
             if each.state is LeaseState.ACTIVE:
                 self._active[each.account, each.unit_id] = each.lease_id
 
-    async def apply(self, request: Request) -> Answer | None:
-        """Answer a request if this region can; None: the home has to be asked."""
-        if isinstance(request, CancelReservation) or (isinstance(request, Charge) and request.reservation_id):
-            return await self._under_reservation(request)
+    async def grant(self, request: Spending) -> Answer | None:
+        """Answer a request that names no reservation if this region can; None: the home has to be asked."""
         answer = await self._granted(request, sole_only=True)
         if answer is None:
             answer = await self._replayed(request)
@@ -118,22 +117,16 @@ class Region:
             answer = await self._granted(request, sole_only=True)
         return answer
 
-    async def spend_held(self, request: Request) -> Answer | None:
+    async def spend_held(self, request: Spending) -> Answer | None:
         """Grant a new request from what is held though the home cannot be asked whether it was paid for elsewhere."""
-        if isinstance(request, CancelReservation) or (isinstance(request, Charge) and request.reservation_id):
-            return None
         return await self._granted(request, sole_only=False)
 
-    async def earlier_answer(self, request: Request) -> Answer | None:
-        """Return the earlier answer of this region to the same request, None if it has none."""
-        named = "" if isinstance(request, Reserve) else request.reservation_id
-        parsed = parse_reservation_name(self.name, named)
-        if parsed is not None:
-            unit_id, _ = parsed
-        elif isinstance(request, CancelReservation):
-            return None
-        else:
-            unit_id = request.unit_id
+    async def earlier_answer(self, charge: Charge) -> Answer | None:
+        """Return the earlier answer of this region to the same charge, None if it has none."""
+        parsed = parse_reservation_name(self.name, charge.reservation_id)
+        return await self._earlier_answer(charge, charge.unit_id if parsed is None else parsed[0])
+
+    async def _earlier_answer(self, request: Charge | CancelReservation, unit_id: str) -> Answer | None:
         # Answers are kept by root and currency, whatever lease they came from.
         local = local_account(request.account, unit_id, REPLAYS)
         limits = replace(self._replay_limits(local, request.account), version=NO_VERSION)
@@ -166,18 +159,16 @@ class Region:
             del self._active[budget]
         self.records.leases[lease.lease_id] = lease.retired()
 
-    async def note_forwarded(self, request: Request, charged: Cost | None) -> None:
+    async def note_forwarded(self, charge: Charge, charged: Cost | None) -> None:
         """Remember what was paid for at the home, so that it is asked again for the same question."""
         self.counters.forwarded += 1
-        if charged is None or not isinstance(request, Charge):
+        own = self.records.own.get(charge.account)
+        if charged is None or own is None:
             return
-        own = self.records.own.get(request.account)
-        if own is None:
-            return
-        names = [self._paid_name(request.account, own, each) for each in _named(request)]
+        names = [self._paid_name(charge.account, own, each) for each in _named(charge)]
         paid = PaidAtHome(own.window_start, own.window_end)
         await self.records.note(
-            own={request.account: lambda last: last.plus(charged)}, paid=dict.fromkeys(names, paid)
+            own={charge.account: lambda last: last.plus(charged)}, paid=dict.fromkeys(names, paid)
         )
 
     def is_idle(self, lease: Lease) -> bool:
@@ -237,8 +228,10 @@ class Region:
         is_own = lease is not None and (lease.account, lease.unit_id) == (account, unit_id)
         return lease.local if lease is not None and is_own else None
 
-    async def _under_reservation(self, request: Charge | CancelReservation) -> Answer | None:
-        if parse_reservation_name(self.name, request.reservation_id) is None:
+    async def settle(self, request: Charge | CancelReservation) -> Answer | None:
+        """Answer a request that names a reservation, None if only the home knows it."""
+        parsed = parse_reservation_name(self.name, request.reservation_id)
+        if parsed is None:
             return None
         local = self._reserved_under(request.account, request.reservation_id)
         lease = None if local is None else self.records.leases.get(local.path[1])
@@ -247,7 +240,7 @@ class Region:
         if local is None or await self.store.query_id_of(local, request.reservation_id) is None:
             # Whatever the id names, nothing is written under it.
             over = Answer(Refused(Reason.RESERVATION_OVER), replayed=False)
-            return await self.earlier_answer(request) or over
+            return await self._earlier_answer(request, parsed[0]) or over
         return await self._decided(request, local, self._replay_limits(local, request.account), None)
 
     def _note_name(self, lease: Lease) -> None:
@@ -255,15 +248,14 @@ class Region:
         if len(self._named) > 2 * len(self.records.leases) + KEPT_NAMES:
             self._named = {public_name(each.lease_id): each for each in self.records.leases.values()}
 
-    async def _granted(self, request: Reserve | Charge, *, sole_only: bool) -> Answer | None:
+    async def _granted(self, request: Spending, *, sole_only: bool) -> Answer | None:
         lease = self._usable(request.account, request.unit_id)
         if lease is None or (sole_only and not lease.is_sole and _named(request)):
             return None
         if sole_only and self._is_paid_at_home(request):
             return None
-        if isinstance(request, Reserve):
-            request = replace(request, reservation_id=self.reservation_id(lease.lease_id, lease.unit_id))
-        answer = await self._decided(request, lease.local, lease.applied(self.terms), lease)
+        name = self.reservation_id(lease.lease_id, lease.unit_id)
+        answer = await self._decided(request, lease.local, lease.applied(self.terms), lease, name)
         if answer is None:
             return None
         self.counters.granted += 1
@@ -271,12 +263,11 @@ class Region:
         self._renew_in_time(lease, answer)
         return answer
 
-    async def _replayed(self, request: Reserve | Charge) -> Answer | None:
+    async def _replayed(self, request: Spending) -> Answer | None:
         """Answer what was answered before, or paid for here; nothing is granted."""
         local = local_account(request.account, request.unit_id, REPLAYS)
-        if isinstance(request, Reserve):
-            request = replace(request, reservation_id=self.reservation_id(REPLAYS, request.unit_id))
-        return await self._decided(request, local, self._replay_limits(local, request.account), None)
+        name = self.reservation_id(REPLAYS, request.unit_id)
+        return await self._decided(request, local, self._replay_limits(local, request.account), None, name)
 
     def _replay_limits(self, local: Account, account: Account) -> AppliedLimits:
         own = self.records.own.get(account, RegionTotal(window_end=0))
@@ -287,13 +278,10 @@ class Region:
         return applied(local, NOTHING, paid_as, LeaseBounds(0, end))
 
     async def _decided(
-        self, request: Request, local: Account, limits: AppliedLimits, lease: Lease | None
+        self, request: Request, local: Account, limits: AppliedLimits, lease: Lease | None, new_name: str = ""
     ) -> Answer | None:
-        """Have the region's ledger decide; None if the share does not hold it."""
-        asked = replace(request, account=local, asked_by=request.account.text)
-        if isinstance(asked, Reserve | Charge):
-            # A lease is lent to everybody: whatever is charged from it counts for all blocks, at the home too.
-            asked = replace(asked, blocks=())
+        """Have the region's ledger decide; None if the share does not hold it. A new reservation has this name."""
+        asked = request.in_region(local, new_name)
         if lease is not None:
             self.using[lease.lease_id] += 1
         # A caller may leave while its charge is being committed: the lease is in use until the ledger has answered.
@@ -348,14 +336,13 @@ class Region:
         if lease.needs_renewal(used, self.clock()):
             self._borrowing.begin(lease.account, lease.unit_id, NOTHING)
 
-    async def _borrowed(self, request: Reserve | Charge) -> bool:
-        wanted = request.max_cost if isinstance(request, Reserve) else request.cost
-        task = self._borrowing.begin(request.account, request.unit_id, wanted)
+    async def _borrowed(self, request: Spending) -> bool:
+        task = self._borrowing.begin(request.account, request.unit_id, request.wanted)
         if task is None:
             return False
         # One caller that leaves must not end what others wait for.
         lease = await asyncio.shield(task)
-        return lease is not None and wanted.within(lease.share)
+        return lease is not None and request.wanted.within(lease.share)
 
     def _take(self, lease: Lease) -> None:
         """Grant from a new lease in the place of the last one."""
@@ -374,7 +361,7 @@ class Region:
             if each.account.root == root and each.state is LeaseState.ACTIVE:
                 self.stop_granting(each)
 
-    def _is_paid_at_home(self, request: Reserve | Charge) -> bool:
+    def _is_paid_at_home(self, request: Spending) -> bool:
         own = self.records.own.get(request.account)
         if own is None:
             return False
@@ -387,9 +374,8 @@ class Region:
         return f"{payer(account, own.window_start)}//{named}"
 
 
-def _named(request: Reserve | Charge) -> list[str]:
+def _named(request: Spending) -> list[str]:
     """Return the question and the release of a request, as far as it names them."""
-    ids = [("query", request.query_id)]
-    if isinstance(request, Charge):
-        ids.append(("release", request.release_id))
+    needs = request.needs()
+    ids = (("query", needs.query_id), ("release", needs.release_id))
     return [f"{kind}:{id_}" for kind, id_ in ids if id_]

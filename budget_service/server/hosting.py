@@ -30,7 +30,13 @@ from budget_service.server.limit_cache import LimitCache
 from budget_service.server.regional_service import RegionalBudgetService
 from budget_service.server.request_runner import RequestRunner
 from budget_service.server.rpc_errors import DOMAIN, ORDINARY_REASONS
-from budget_service.server.service import MAX_REQUEST_BYTES, MAX_RESPONSE_BYTES, SERVICE_NAME, BudgetService
+from budget_service.server.service import (
+    MAX_REQUEST_BYTES,
+    MAX_RESPONSE_BYTES,
+    SERVICE_NAME,
+    BudgetService,
+    SpendingService,
+)
 from budget_service.server.settings import LiveSettings
 from budget_service.tuning import DEFAULTS, Tuning
 from gris_serving import health
@@ -195,9 +201,9 @@ async def serving(
     server = server or new_server()
     calls = RequestRunner(ledger.detector, tuning)
     instrumented = instrumentation.before(server, recorders, ordinary_reasons=ORDINARY_REASONS)
-    service: BudgetService
+    service: SpendingService
     if region is not None:
-        service = RegionalBudgetService(region.maintenance, region.home, settings, calls, tuning)
+        service = RegionalBudgetService(region.maintenance, region.home, settings, calls)
     else:
         limits = LimitCache(ledger, settings)
         service = BudgetService(ledger, settings, calls, tuning, limits)
@@ -231,7 +237,7 @@ async def serving(
 
 
 def _reporting(
-    service: BudgetService, health_service: health.Health, instrumentation: Instrumentation
+    service: SpendingService, health_service: health.Health, instrumentation: Instrumentation
 ) -> Callable[[bool, bool, bool], None]:
     def report(answers: bool, serving: bool, sound: bool) -> None:
         # A store that was away may have been set back to an earlier state meanwhile.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from google.protobuf.message import Message
 from gris_api.budget.v1 import budget_pb2 as pb
 
-from budget_service.ledger.account_statement import AccountStatement
+from budget_service.ledger.act import Act
 from budget_service.ledger.acts.cancel import CancelReservation
 from budget_service.ledger.acts.charge import Charge
 from budget_service.ledger.acts.reserve import Reserve
@@ -15,56 +15,13 @@ from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.values import Account, Cost
 from budget_service.regions.lease_maintenance import LeaseMaintenance
 from budget_service.regions.messages import HomeRefusedError, HomeUnavailableError
-from budget_service.regions.region import Region
 from budget_service.server import messages, rpc_errors
 from budget_service.server.home_client import Caller, HomeStatusError
 from budget_service.server.request_runner import RequestRunner
-from budget_service.server.service import BudgetService
+from budget_service.server.service import SpendingService
 from budget_service.server.settings import LiveSettings
-from budget_service.tuning import Tuning
 
 Answered = TypeVar("Answered", bound=Message)
-Request: TypeAlias = Reserve | Charge | CancelReservation
-
-_OTHER = "a region has answered another request"
-
-
-class RegionalLimits:
-    """Stands in the place of `LimitCache`: in a region the home has the limits, and is asked by its RPCs."""
-
-    def __init__(self, region: Region) -> None:
-        self._region = region
-
-    def forget(self) -> None:
-        """Do nothing: no limits are kept here."""
-
-    async def apply(self, request: Request) -> Answer:
-        """Apply a request if the region can.
-
-        Raises:
-            AskHomeError: Only the home can answer.
-        """
-        answer = await self._region.apply(request)
-        if answer is None:
-            raise AskHomeError(request)
-        return answer
-
-    async def read(self, account: Account) -> AccountStatement:
-        """Never: the home states balances."""
-        raise TypeError("a region states no balances")
-
-    async def earlier_answer(self, request: Request) -> Answer | None:
-        """Return an earlier answer to the same request, if there is one."""
-        answer = await self._region.earlier_answer(request)
-        return answer if answer is not None and answer.replayed else None
-
-
-class AskHomeError(Exception):
-    """Only the home can answer a request."""
-
-    def __init__(self, request: Request) -> None:
-        super().__init__()
-        self.request = request
 
 
 class _HomeIsAwayError(rpc_errors.RefusalError):
@@ -72,8 +29,12 @@ class _HomeIsAwayError(rpc_errors.RefusalError):
         super().__init__(rpc_errors.no_balances())
 
 
-class RegionalBudgetService(BudgetService):
-    """The same RPCs as a single service's. What is asked of the home goes there as it came."""
+class _HomeCannotError(rpc_errors.RefusalError):
+    """The home does not answer, or cannot now: what is held here may be spent."""
+
+
+class RegionalBudgetService(SpendingService):
+    """The RPCs, answered by a region. What is asked of the home goes there as it came."""
 
     def __init__(
         self,
@@ -81,11 +42,9 @@ class RegionalBudgetService(BudgetService):
         home: Caller,
         settings: LiveSettings,
         calls: RequestRunner,
-        tuning: Tuning,
     ) -> None:
-        region = maintenance.region
-        super().__init__(region.store, settings, calls, tuning, RegionalLimits(region))
-        self._region = region
+        super().__init__(settings, calls)
+        self._region = maintenance.region
         self._maintenance = maintenance
         self._home = home
 
@@ -113,42 +72,47 @@ class RegionalBudgetService(BudgetService):
                 raise
             return pb.GetBudgetResponse()
 
-    async def _reserve(self, message: pb.ReserveBudgetRequest) -> pb.ReserveBudgetResponse:
-        try:
-            return await super()._reserve(message)
-        except AskHomeError as ask:
-            asked = ask.request
-        found = await self._passed_on("ReserveBudget", message, pb.ReserveBudgetResponse, asked)
-        if isinstance(found, Answer) and isinstance(asked, Reserve):
-            return self._reserved(found, asked)
-        if isinstance(found, Answer):
-            raise TypeError(_OTHER)
-        await self._region.note_forwarded(asked, None)
-        return found
+    async def _reserved(self, message: pb.ReserveBudgetRequest, reserve: Reserve) -> pb.ReserveBudgetResponse:
+        answer = await self._region.grant(reserve)
+        if answer is None:
+            try:
+                found = await self._passed_on("ReserveBudget", message, pb.ReserveBudgetResponse, reserve)
+            except _HomeCannotError:
+                answer = await self._region.spend_held(reserve)
+                if answer is None:
+                    raise
+            else:
+                self._region.counters.forwarded += 1
+                return found
+        return self._shown_reservation(answer, reserve)
 
-    async def _update(self, message: pb.UpdateBudgetRequest) -> pb.UpdateBudgetResponse:
-        try:
-            return await super()._update(message)
-        except AskHomeError as ask:
-            asked = ask.request
-        found = await self._passed_on("UpdateBudget", message, pb.UpdateBudgetResponse, asked)
-        if isinstance(found, Answer) and isinstance(asked, Charge):
-            return self._updated(found, asked)
-        if isinstance(found, Answer):
-            raise TypeError(_OTHER)
-        charged = None if found.already_paid else Cost(found.charged.information, found.charged.calls)
-        await self._region.note_forwarded(asked, charged)
-        return found
+    async def _charged(self, message: pb.UpdateBudgetRequest, charge: Charge) -> pb.UpdateBudgetResponse:
+        region, is_settled = self._region, bool(charge.reservation_id)
+        answer = await (region.settle(charge) if is_settled else region.grant(charge))
+        if answer is None:
+            try:
+                found = await self._passed_on("UpdateBudget", message, pb.UpdateBudgetResponse, charge)
+            except _HomeCannotError:
+                answer = None if is_settled else await region.spend_held(charge)
+                if answer is None:
+                    raise
+            else:
+                charged = Cost(found.charged.information, found.charged.calls)
+                await region.note_forwarded(charge, None if found.already_paid else charged)
+                return found
+        return self._shown_charge(answer, charge)
 
-    async def _cancel(self, message: pb.ReleaseReservationRequest) -> pb.ReleaseReservationResponse:
-        try:
-            return await super()._cancel(message)
-        except AskHomeError as ask:
-            asked = ask.request
-        found = await self._passed_on("ReleaseReservation", message, pb.ReleaseReservationResponse, asked)
-        if isinstance(found, Answer):
-            raise TypeError("a region does not cancel what is reserved at the home")
-        return found
+    async def _cancelled(
+        self, message: pb.ReleaseReservationRequest, cancel: CancelReservation
+    ) -> pb.ReleaseReservationResponse:
+        answer = await self._region.settle(cancel)
+        if answer is None:
+            return await self._passed_on("ReleaseReservation", message, pb.ReleaseReservationResponse, cancel)
+        return self._shown_end(answer, cancel)
+
+    async def _earlier_answer(self, charge: Charge) -> Answer | None:
+        answer = await self._region.earlier_answer(charge)
+        return answer if answer is not None and answer.replayed else None
 
     async def _query_id_of(self, account: Account, reservation_id: str) -> str | None:
         # Of a reservation that is the home's, only the home knows the question, and demands the ticket.
@@ -165,22 +129,16 @@ class RegionalBudgetService(BudgetService):
                 raise _HomeIsAwayError from None
             raise rpc_errors.RefusalError(error.status) from None
 
-    async def _passed_on(
-        self, method: str, message: Message, answer: type[Answered], request: Request
-    ) -> Answered | Answer:
-        """Return the home's answer, or that of this region if the home does not answer and it can."""
+    async def _passed_on(self, method: str, message: Message, answer: type[Answered], act: Act) -> Answered:
         try:
             return await self._home.call(method, message, answer)
         except HomeUnavailableError:
-            status = rpc_errors.home_unavailable()
+            raise _HomeCannotError(rpc_errors.home_unavailable()) from None
         except HomeStatusError as error:
-            status = error.status
-            if rpc_errors.is_retried_by_clients(status):
+            is_retried = rpc_errors.is_retried_by_clients(error.status)
+            if is_retried:
                 # What this region holds and does not use may be what is missing.
-                self._region.retire(request.account)
-            if not error.is_transient or rpc_errors.is_retried_by_clients(status):
-                raise rpc_errors.RefusalError(status) from None
-        held = await self._region.spend_held(request)
-        if held is None:
-            raise rpc_errors.RefusalError(status)
-        return held
+                self._region.retire(act.account)
+            if not error.is_transient or is_retried:
+                raise rpc_errors.RefusalError(error.status) from None
+            raise _HomeCannotError(error.status) from None

@@ -6,9 +6,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from gris_api.budget.v1 import budget_pb2 as pb
 from gris_api.budget.v1 import budget_pb2_grpc
@@ -35,6 +36,7 @@ from budget_service.ledger.outcomes import (
 )
 from budget_service.ledger.values import Account, Mode, parse_blocks
 from budget_service.server import messages, responses, rpc_errors
+from budget_service.server.limit_cache import LimitCache
 from budget_service.server.policy_statements import (
     ArchivedStatementsError,
     TooManyStatementsError,
@@ -57,44 +59,16 @@ Success = TypeVar("Success", Reserved, Charged, Cancelled, LimitsSet, CurrencyCh
 log = logging.getLogger(__name__)
 
 
-class Limits(Protocol):
-    """Applies requests by the limits that are in force; see `LimitCache`."""
+class SpendingService(budget_pb2_grpc.BudgetServiceServicer, ABC):
+    """The RPCs of `gris.budget.v1.BudgetService`, whoever answers; what they promise is written in the proto."""
 
-    def forget(self) -> None:
-        """Drop what is cached."""
-
-    async def apply(self, request: Reserve | Charge | CancelReservation) -> Answer:
-        """Apply a request."""
-
-    async def earlier_answer(self, request: Charge) -> Answer | None:
-        """Return the earlier answer to the same request."""
-
-    async def read(self, account: Account) -> AccountStatement:
-        """Return the state of an account."""
-
-
-class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
-    """The RPCs of `gris.budget.v1.BudgetService`; what they promise is written in the proto."""
-
-    def __init__(
-        self,
-        store: Store,
-        settings: LiveSettings,
-        calls: RequestRunner,
-        tuning: Tuning,
-        limits: Limits,
-    ) -> None:
-        self._store = store
+    def __init__(self, settings: LiveSettings, calls: RequestRunner) -> None:
         self._settings = settings
-        self._limits = limits
         self._runner = calls
-        self._tuning = tuning
-        self._reads = asyncio.Semaphore(tuning.statement_readers)
         self._charge_response_builders = responses.ChargeResponseBuilders()
 
     def forget_limits(self) -> None:
         """Drop cached limits; to be called when the store may have been replaced or set back."""
-        self._limits.forget()
 
     async def CheckBudget(self, request: pb.CheckBudgetRequest, context: Context) -> pb.CheckBudgetResponse:
         """Return whether a cost would be allowed now."""
@@ -122,6 +96,116 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         """Return the state of a budget."""
         return await self._runner.answer(self._get(request), context, request)
 
+    @abstractmethod
+    async def _check(self, request: pb.CheckBudgetRequest) -> pb.CheckBudgetResponse: ...
+
+    @abstractmethod
+    async def _get(self, request: pb.GetBudgetRequest) -> pb.GetBudgetResponse: ...
+
+    @abstractmethod
+    async def _reserved(
+        self, message: pb.ReserveBudgetRequest, reserve: Reserve
+    ) -> pb.ReserveBudgetResponse: ...
+
+    @abstractmethod
+    async def _charged(self, message: pb.UpdateBudgetRequest, charge: Charge) -> pb.UpdateBudgetResponse: ...
+
+    @abstractmethod
+    async def _cancelled(
+        self, message: pb.ReleaseReservationRequest, cancel: CancelReservation
+    ) -> pb.ReleaseReservationResponse: ...
+
+    @abstractmethod
+    async def _earlier_answer(self, charge: Charge) -> Answer | None: ...
+
+    @abstractmethod
+    async def _query_id_of(self, account: Account, reservation_id: str) -> str | None: ...
+
+    async def _reserve(self, message: pb.ReserveBudgetRequest) -> pb.ReserveBudgetResponse:
+        # Reservation ids cannot be guessed: only a caller that received one can settle or cancel the reservation.
+        forfeits = self._settings.current.configuration.expired is Expired.FORFEIT
+        account = messages.parse_account(message.account)
+        reserve = messages.parse_reserve(message, account, secrets.token_hex(16), forfeits=forfeits)
+        return await self._reserved(message, reserve)
+
+    async def _update(self, message: pb.UpdateBudgetRequest) -> pb.UpdateBudgetResponse:
+        account = messages.parse_account(message.account)
+        worst = self._settings.current.configuration.counts_worst_cases
+        charge = messages.parse_charge(message, account, worst_case_above=worst)
+        if (tickets := self._settings.current.tickets) is not None:
+            try:
+                await self._require_ticket(tickets, charge)
+            except rpc_errors.RefusalError:
+                # The key may have been removed since this same charge, with its ticket, was answered.
+                if (answer := await self._earlier_answer(charge)) is not None:
+                    return self._shown_charge(answer, charge)
+                raise
+            # The ledger may have been asked about the ticket meanwhile, and the configuration been reloaded: how levels
+            # above count has to be of the same configuration as their limits.
+            worst = self._settings.current.configuration.counts_worst_cases
+            charge = structs.replace(charge, worst_case_above=worst)
+        return await self._charged(message, charge)
+
+    async def _cancel(self, message: pb.ReleaseReservationRequest) -> pb.ReleaseReservationResponse:
+        account = messages.parse_account(message.account)
+        return await self._cancelled(message, messages.parse_cancel(message, account))
+
+    async def _require_ticket(self, tickets: TicketVerifier, charge: Charge) -> None:
+        query_id: str | None = charge.query_id
+        if charge.reservation_id and not query_id:
+            query_id = await self._query_id_of(charge.account, charge.reservation_id)
+        if query_id is None:
+            # The reservation is not open, and no later one will have its id: the ledger can only replay an earlier
+            # answer to this same request, with its ticket, or refuse it.
+            return
+        about = (charge.cost, charge.unit_id, charge.policy_statement, charge.blocks)
+        release = Release(charge.release_id, query_id, *about)
+        if not tickets.is_authentic(charge.charge_ticket, release):
+            raise rpc_errors.RefusalError(rpc_errors.ticket_not_authentic())
+
+    @staticmethod
+    def _shown_reservation(answer: Answer, reserve: Reserve) -> pb.ReserveBudgetResponse:
+        outcome = success(answer, Reserved, reserve)
+        return pb.ReserveBudgetResponse(
+            reservation_id=outcome.reservation_id,
+            held=responses.cost_message(outcome.held, reserve.unit_id, reserve.blocks),
+            expires_at=responses.timestamp(outcome.expires_at),
+            already_paid=outcome.already_paid,
+            replayed=answer.replayed,
+        )
+
+    def _shown_charge(self, answer: Answer, charge: Charge) -> pb.UpdateBudgetResponse:
+        outcome = success(answer, Charged, charge)
+        return self._charge_response_builders.filled(outcome, charge, replayed=answer.replayed)
+
+    @staticmethod
+    def _shown_end(answer: Answer, cancel: CancelReservation) -> pb.ReleaseReservationResponse:
+        outcome = success(answer, Cancelled, cancel)
+        returned = responses.cost_message(outcome.returned, outcome.unit_id)
+        return pb.ReleaseReservationResponse(returned=returned, replayed=answer.replayed)
+
+
+class BudgetService(SpendingService):
+    """The RPCs, answered by a ledger."""
+
+    def __init__(
+        self,
+        store: Store,
+        settings: LiveSettings,
+        calls: RequestRunner,
+        tuning: Tuning,
+        limits: LimitCache,
+    ) -> None:
+        super().__init__(settings, calls)
+        self._store = store
+        self._limits = limits
+        self._tuning = tuning
+        self._reads = asyncio.Semaphore(tuning.statement_readers)
+
+    def forget_limits(self) -> None:
+        """Drop cached limits."""
+        self._limits.forget()
+
     async def _check(self, request: pb.CheckBudgetRequest) -> pb.CheckBudgetResponse:
         account = messages.parse_account(request.account)
         cost = messages.parse_cost(request.cost, "cost")
@@ -139,41 +223,19 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
             held=isinstance(refusal, Held) and found.closed is None,
         )
 
-    async def _reserve(self, message: pb.ReserveBudgetRequest) -> pb.ReserveBudgetResponse:
-        # Reservation ids cannot be guessed: only a caller that received one can settle or cancel the reservation.
-        forfeits = self._settings.current.configuration.expired is Expired.FORFEIT
-        account = messages.parse_account(message.account)
-        request = messages.parse_reserve(message, account, secrets.token_hex(16), forfeits=forfeits)
-        return self._reserved(await self._limits.apply(request), request)
+    async def _reserved(self, message: pb.ReserveBudgetRequest, reserve: Reserve) -> pb.ReserveBudgetResponse:
+        return self._shown_reservation(await self._limits.apply(reserve), reserve)
 
-    @staticmethod
-    def _reserved(answer: Answer, request: Reserve) -> pb.ReserveBudgetResponse:
-        outcome = success(answer, Reserved, request)
-        return pb.ReserveBudgetResponse(
-            reservation_id=outcome.reservation_id,
-            held=responses.cost_message(outcome.held, request.unit_id, request.blocks),
-            expires_at=responses.timestamp(outcome.expires_at),
-            already_paid=outcome.already_paid,
-            replayed=answer.replayed,
-        )
+    async def _charged(self, message: pb.UpdateBudgetRequest, charge: Charge) -> pb.UpdateBudgetResponse:
+        return self._shown_charge(await self._limits.apply(charge), charge)
 
-    async def _update(self, message: pb.UpdateBudgetRequest) -> pb.UpdateBudgetResponse:
-        account = messages.parse_account(message.account)
-        worst = self._settings.current.configuration.counts_worst_cases
-        request = messages.parse_charge(message, account, worst_case_above=worst)
-        return self._updated(await self._charged(request), request)
+    async def _cancelled(
+        self, message: pb.ReleaseReservationRequest, cancel: CancelReservation
+    ) -> pb.ReleaseReservationResponse:
+        return self._shown_end(await self._limits.apply(cancel), cancel)
 
-    def _updated(self, answer: Answer, request: Charge) -> pb.UpdateBudgetResponse:
-        outcome = success(answer, Charged, request)
-        return self._charge_response_builders.filled(outcome, request, replayed=answer.replayed)
-
-    async def _cancel(self, message: pb.ReleaseReservationRequest) -> pb.ReleaseReservationResponse:
-        account = messages.parse_account(message.account)
-        request = messages.parse_cancel(message, account)
-        answer = await self._limits.apply(request)
-        outcome = success(answer, Cancelled, request)
-        returned = responses.cost_message(outcome.returned, outcome.unit_id)
-        return pb.ReleaseReservationResponse(returned=returned, replayed=answer.replayed)
+    async def _earlier_answer(self, charge: Charge) -> Answer | None:
+        return await self._limits.earlier_answer(charge)
 
     async def _get(self, request: pb.GetBudgetRequest) -> pb.GetBudgetResponse:
         account = messages.parse_account(request.account)
@@ -232,52 +294,24 @@ class BudgetService(budget_pb2_grpc.BudgetServiceServicer):
         finally:
             self._reads.release()
 
-    async def _charged(self, charge: Charge) -> Answer:
-        if (tickets := self._settings.current.tickets) is not None:
-            try:
-                await self._require_ticket(tickets, charge)
-            except rpc_errors.RefusalError:
-                # The key may have been removed since this same charge, with its ticket, was answered.
-                if (answer := await self._limits.earlier_answer(charge)) is not None:
-                    return answer
-                raise
-            # The ledger may have been asked about the ticket meanwhile, and the configuration been reloaded: how levels
-            # above count has to be of the same configuration as their limits.
-            worst = self._settings.current.configuration.counts_worst_cases
-            charge = structs.replace(charge, worst_case_above=worst)
-        return await self._limits.apply(charge)
-
-    async def _require_ticket(self, tickets: TicketVerifier, charge: Charge) -> None:
-        query_id: str | None = charge.query_id
-        if charge.reservation_id and not query_id:
-            query_id = await self._query_id_of(charge.account, charge.reservation_id)
-        if query_id is None:
-            # The reservation is not open, and no later one will have its id: the ledger can only replay an earlier
-            # answer to this same request, with its ticket, or refuse it.
-            return
-        about = (charge.cost, charge.unit_id, charge.policy_statement, charge.blocks)
-        release = Release(charge.release_id, query_id, *about)
-        if not tickets.is_authentic(charge.charge_ticket, release):
-            raise rpc_errors.RefusalError(rpc_errors.ticket_not_authentic())
-
     async def _query_id_of(self, account: Account, reservation_id: str) -> str | None:
         return await self._store.query_id_of(account, reservation_id)
 
 
 def success(answer: Answer, kind: type[Success], request: Act) -> Success:
     """Return the outcome if it is of this kind, else raise RefusalError."""
-    outcome = answer.outcome
-    if isinstance(outcome, kind):
-        return outcome
-    if isinstance(outcome, Exhausted):
-        raise rpc_errors.RefusalError(rpc_errors.exhausted(outcome, request.account))
-    if isinstance(outcome, Held):
-        raise rpc_errors.RefusalError(rpc_errors.held(outcome, request.account))
-    if not isinstance(outcome, Refused):
-        raise TypeError("the store answered another request")
-    if outcome.reason is Reason.RELEASE_MISMATCH:
-        log.error(
-            "Integrity alarm: a question that was paid for came back with another release.",
-            extra={"event": "release.mismatched"},
-        )
-    raise rpc_errors.RefusalError(rpc_errors.refused(outcome))
+    match answer.outcome:
+        case kind() as outcome:
+            return outcome
+        case Exhausted() as refusal:
+            raise rpc_errors.RefusalError(rpc_errors.exhausted(refusal, request.account))
+        case Held() as refusal:
+            raise rpc_errors.RefusalError(rpc_errors.held(refusal, request.account))
+        case Refused() as refusal:
+            if refusal.reason is Reason.RELEASE_MISMATCH:
+                log.error(
+                    "Integrity alarm: a question that was paid for came back with another release.",
+                    extra={"event": "release.mismatched"},
+                )
+            raise rpc_errors.RefusalError(rpc_errors.refused(refusal))
+    raise TypeError("the store answered another request")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from budget_service.ledger.act import Needs, levels_of
 from budget_service.ledger.case import Case
@@ -19,6 +20,10 @@ class CancelReservation(Struct, frozen=True, gc=False, kw_only=True):
     request_id: str
     reservation_id: str
     asked_by: str = ""
+
+    def in_region(self, account: Account, _reservation_id: str) -> CancelReservation:
+        """Return the same of an account in a region's ledger."""
+        return replace(self, account=account, asked_by=self.account.text)
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the client sent."""

@@ -34,6 +34,15 @@ class Charge(Struct, frozen=True, gc=False, kw_only=True):
     asked_by: str = ""
     blocks: tuple[str, ...] = ()
 
+    @property
+    def wanted(self) -> Cost:
+        """What it takes."""
+        return self.cost
+
+    def in_region(self, account: Account, _reservation_id: str) -> Charge:
+        """Return the same of an account in a region's ledger: a lease is lent to everybody, whoever pays."""
+        return replace(self, account=account, asked_by=self.account.text, blocks=())
+
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the client sent."""
         ids = (self.reservation_id, self.release_id, self.query_id, self.charge_ticket.hex())

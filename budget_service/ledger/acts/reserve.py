@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from budget_service.ledger.act import Needs, levels_of
 from budget_service.ledger.case import RETENTION, SHORT_RETENTION, Case
@@ -32,6 +33,17 @@ class Reserve(Struct, frozen=True, gc=False, kw_only=True):
     is_lease: bool = False
     asked_by: str = ""
     blocks: tuple[str, ...] = ()
+
+    @property
+    def wanted(self) -> Cost:
+        """What it takes at most."""
+        return self.max_cost
+
+    def in_region(self, account: Account, reservation_id: str) -> Reserve:
+        """Return the same of an account in a region's ledger: a lease is lent to everybody, whoever pays."""
+        return replace(
+            self, account=account, asked_by=self.account.text, reservation_id=reservation_id, blocks=()
+        )
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the client sent."""

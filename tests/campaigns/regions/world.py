@@ -222,7 +222,7 @@ class World:
         self.inject_bug(maintenance)
         self.regions[name] = region
         self.services[name] = RegionalBudgetService(
-            maintenance, self.networks[name], self.settings, RequestRunner(None, DEFAULTS), DEFAULTS
+            maintenance, self.networks[name], self.settings, RequestRunner(None, DEFAULTS)
         )
         machine.begin(maintenance.run())
 

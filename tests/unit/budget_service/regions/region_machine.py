@@ -95,7 +95,7 @@ class RegionMachine:
         self.maintenance = LeaseMaintenance(self.region)
         settings = LiveSettings(Settings(CONFIGURATION))
         runner = RequestRunner(None, DEFAULTS)
-        self.service = RegionalBudgetService(self.maintenance, caller, settings, runner, DEFAULTS)
+        self.service = RegionalBudgetService(self.maintenance, caller, settings, runner)
         return self
 
     async def copied(self) -> RegionMachine:

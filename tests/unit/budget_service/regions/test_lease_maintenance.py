@@ -70,7 +70,7 @@ async def charge(maintenance: LeaseMaintenance, account: Account, name: str, sta
         query_id=f"{name:0>64}",
         policy_statement=statement,
     )
-    answer = await maintenance.region.apply(request)
+    answer = await maintenance.region.grant(request)
     assert answer is not None
 
 
