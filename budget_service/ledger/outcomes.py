@@ -1,4 +1,7 @@
-"""The outcomes of requests. Each but `Held` is kept under its request id, refusals for an hour."""
+"""The outcomes of requests. Each but `Held` is kept under its request id, refusals for an hour.
+
+A store keeps them as JSON arrays: a tag, which keeps its name, and the fields in their order.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ class Reason(Enum):
     LEASE_NOT_YOURS = "LEASE_NOT_YOURS"
 
 
-class LevelStatus(Struct, frozen=True, gc=False):
+class LevelStatus(Struct, frozen=True, gc=False, array_like=True):
     """The state of a limited level at one time for those who pay; `depth` is the number of segments of its path.
 
     `spent` is the most that counts for any member of the blocks that pay, and `reserved` what reservations add to that.
@@ -112,7 +115,7 @@ def most_spent(levels: Sequence[LevelStatus]) -> LevelStatus:
     return replace(first, window=Window(start, first.window.end), spent=Cost(*spent), reserved=reserved)
 
 
-class Shortfall(Struct, frozen=True, gc=False):
+class Shortfall(Struct, frozen=True, gc=False, array_like=True):
     """A unit of a level that cannot pay; `refreshes_at` is when charges stop counting, None if never."""
 
     depth: int
@@ -122,7 +125,7 @@ class Shortfall(Struct, frozen=True, gc=False):
     refreshes_at: Microseconds | None
 
 
-class Lent(Struct, frozen=True, gc=False):
+class Lent(Struct, frozen=True, gc=False, array_like=True):
     """To whom a lease was lent, and what has to be as it was for the rest to be given back once it has lapsed.
 
     What lapses is given back on the days on which it was spent, those of `holds`. The version of the root's limits
@@ -135,7 +138,7 @@ class Lent(Struct, frozen=True, gc=False):
     holds: tuple[Hold, ...]
 
 
-class Reserved(Struct, frozen=True, gc=False):
+class Reserved(Struct, frozen=True, gc=False, array_like=True, tag="reserved"):
     """A new reservation; it holds nothing if the question is `already_paid` for. A lease is `lent`."""
 
     reservation_id: str
@@ -145,7 +148,7 @@ class Reserved(Struct, frozen=True, gc=False):
     lent: Lent | None = None
 
 
-class Charged(Struct, frozen=True, gc=False):
+class Charged(Struct, frozen=True, gc=False, array_like=True, tag="charged"):
     """A charge, and what is left after it; nothing is charged if the release is `already_paid` for.
 
     Of a region's charge it has all that was `reported` of its lease until then.
@@ -157,28 +160,28 @@ class Charged(Struct, frozen=True, gc=False):
     reported: Cost = NOTHING
 
 
-class Cancelled(Struct, frozen=True, gc=False):
+class Cancelled(Struct, frozen=True, gc=False, array_like=True, tag="released"):
     """A cancelled reservation, or a refunded charge."""
 
     returned: Cost
     unit_id: str
 
 
-class Exhausted(Struct, frozen=True, gc=False):
+class Exhausted(Struct, frozen=True, gc=False, array_like=True, tag="exhausted"):
     """A refusal: the cost does not fit into what is not spent. `decided_at` is the ledger's time."""
 
     decided_at: Microseconds
     shortfalls: tuple[Shortfall, ...]
 
 
-class Held(Struct, frozen=True, gc=False):
+class Held(Struct, frozen=True, gc=False, array_like=True, tag="held"):
     """A refusal for now: the cost would fit if no reservation were open. It is never remembered."""
 
     decided_at: Microseconds
     shortfalls: tuple[Shortfall, ...]
 
 
-class Refused(Struct, frozen=True, gc=False):
+class Refused(Struct, frozen=True, gc=False, array_like=True, tag="refused"):
     """A refusal for any other reason; of what differs from a reservation, what was `expected`, and what was `got`."""
 
     reason: Reason
@@ -186,7 +189,7 @@ class Refused(Struct, frozen=True, gc=False):
     got: tuple[str, ...] = ()
 
 
-class LimitsSet(Struct, frozen=True, gc=False):
+class LimitsSet(Struct, frozen=True, gc=False, array_like=True, tag="limits"):
     """Limits were changed, or an account was closed or opened.
 
     `version` is that of the root's limits and closed accounts from now on; no others ever have it.
@@ -195,14 +198,14 @@ class LimitsSet(Struct, frozen=True, gc=False):
     version: int
 
 
-class CurrencyChanged(Struct, frozen=True, gc=False):
+class CurrencyChanged(Struct, frozen=True, gc=False, array_like=True, tag="currency"):
     """Another currency is planned from `begins_at` on, or none any more if `unit_id` is empty."""
 
     unit_id: str
     begins_at: Microseconds
 
 
-class ClockResumed(Struct, frozen=True, gc=False):
+class ClockResumed(Struct, frozen=True, gc=False, array_like=True, tag="clock"):
     """The time of a root continues, `ahead` of its store's clock."""
 
     ahead: Microseconds

@@ -53,7 +53,7 @@ class Unit(Enum):
     CALLS = "calls"
 
 
-class Cost(Struct, frozen=True, gc=False):
+class Cost(Struct, frozen=True, gc=False, array_like=True):
     """An amount of both units, each in [0, 2^63 - 1]. Its currency (`unit_id`) is kept separately where it matters."""
 
     information: int
