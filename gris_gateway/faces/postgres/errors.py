@@ -13,12 +13,12 @@ from pinot_connector.errors import GrisError
 from pinot_connector.failure_kinds import FailureKind, kind_of
 
 if TYPE_CHECKING:
-    from gris_gateway.faces.postgres.texts import Asked
+    from gris_gateway.faces.postgres.texts import Text
 
 SYNTAX, VALUE, BUSY, LOGIN, SYSTEM, INTERNAL = "42601", "22023", "53000", "28000", "58000", "XX000"
 PROTOCOL, TOO_MUCH, NOT_SUPPORTED, READ_ONLY, CANCELLED = "08P01", "54000", "0A000", "25006", "57014"
 NO_STATEMENT, TWO_STATEMENTS, NO_PORTAL, NO_DATABASE, NO_SETTING = "26000", "42P05", "34000", "3D000", "42704"
-ABORTED, TOO_MANY_CONNECTIONS, STOPPING, NOT_YET = "25P02", "53300", "57P01", "57P03"
+TOO_MANY_CONNECTIONS, STOPPING, NOT_YET = "53300", "57P01", "57P03"
 
 _OF_KINDS = {
     FailureKind.SQL: SYNTAX,
@@ -37,7 +37,7 @@ _OF_STATUSES = {
     HTTPStatus.FORBIDDEN: LOGIN,
     HTTPStatus.TOO_MANY_REQUESTS: BUSY,
 }
-_PLACE = re.compile(r"\bline (\d{1,6}), column (\d{1,6}):")
+_PLACE = re.compile(r"\bline (\d{1,6}), column (\d{1,6}): ?")
 
 
 class PostgresError(Exception):
@@ -61,34 +61,32 @@ class PostgresError(Exception):
         return ErrorResponse(fields | {"P": str(self.position)} if self.position else fields)
 
 
-def error_of(error: GrisError | HttpRefusalError, asked: Asked | None = None) -> PostgresError:
+def error_of(error: GrisError | HttpRefusalError, text: Text | None = None, above: int = 0) -> PostgresError:
     """Return what a client gets for an error.
 
     Args:
         error: The error.
-        asked: The question that it is of; None: it is of none, or of another.
+        text: The statement that it is of, as it was sent; None: it is of none, or of another.
+        above: How many lines stood above it where it was asked.
     """
     if isinstance(error, HttpRefusalError):
         return PostgresError(_OF_STATUSES.get(error.status, SYSTEM), error.message)
-    message = str(error)
-    found = _PLACE.search(message)
-    place = None if asked is None or found is None else asked.place(int(found[1]), int(found[2]))
-    if asked is not None and place is not None:
-        # Clients show the place themselves.
-        said = _PLACE.sub(_place_in(asked.sent, place), message.partition("\n")[0], count=1)
-        return PostgresError(_OF_KINDS[kind_of(error)], said, asked.begin + place + 1)
-    return PostgresError(_OF_KINDS[kind_of(error)], message)
+    sqlstate, message = _OF_KINDS[kind_of(error)], str(error)
+    if (found := _PLACE.search(message)) is None:
+        return PostgresError(sqlstate, message)
+    # Below the first line stands the SQL, whose place clients show themselves.
+    message = message.partition("\n")[0]
+    if text is None:
+        return PostgresError(sqlstate, _PLACE.sub("", message, count=1))
+    line, column = int(found[1]) - above, int(found[2])
+    place = sum(len(each) + 1 for each in text.sql.split("\n")[: line - 1]) + column
+    said = _PLACE.sub(f"line {line}, column {column}: ", message, count=1)
+    return PostgresError(sqlstate, said, text.begin + place)
 
 
 def notice(message: str) -> NoticeResponse:
     """Return what a client may show beside an answer."""
     return NoticeResponse(_fields("NOTICE", "00000", message))
-
-
-def _place_in(sql: str, place: int) -> str:
-    """Return how messages name a character of a statement."""
-    before = sql[:place].split("\n")
-    return f"line {len(before)}, column {len(before[-1]) + 1}:"
 
 
 def _fields(severity: str, sqlstate: str, message: str) -> dict[str, str]:

@@ -14,20 +14,13 @@ from decimal import Decimal
 from typing import Any
 
 from gris_gateway.faces.postgres.errors import SYNTAX, TOO_MUCH, VALUE, PostgresError, error_of
-from gris_gateway.faces.postgres.texts import Asked, Part, Text
-from gris_gateway.faces.postgres.types import ARRAYS, TEXTS, Oid, read
+from gris_gateway.faces.postgres.texts import Part, Text
+from gris_gateway.faces.postgres.types import ARRAYS, OID_OF, TEXTS, Oid, forms_of, read
 from pinot_connector.catalog import Catalog, ColumnEntry
 from pinot_connector.dbapi.parameters import literal
-from pinot_connector.engines.base import ColumnType
+from pinot_connector.dbapi.types import KIND_OF_COLUMN
 from pinot_connector.errors import InvalidQuestion
 
-_OID_OF = {
-    ColumnType.STRING: Oid.TEXT,
-    ColumnType.INT64: Oid.INT8,
-    ColumnType.BOOL: Oid.BOOL,
-    ColumnType.DATE: Oid.DATE,
-    ColumnType.TIMESTAMP: Oid.TIMESTAMPTZ,
-}
 _OID_OF_CAST = {
     **dict.fromkeys(("SMALLINT", "INT", "INT2", "INT4", "INT8", "INTEGER", "BIGINT"), Oid.INT8),
     **dict.fromkeys(("BOOL", "BOOLEAN"), Oid.BOOL),
@@ -41,22 +34,14 @@ _CASTS = {
 _ARRAY_OF = {each: Oid(array) for array, each in ARRAYS.items()}
 _OID_OF_CAST |= {f"{cast}[]": _ARRAY_OF[oid] for cast, oid in _OID_OF_CAST.items()}
 _WHOLE_NUMBERS = ("LIMIT", "OFFSET", "FETCH", "TOP")
-_SEPARATING = frozenset(",()")
 # What stands between a column and the parameter that it is compared with.
 _QUANTIFIERS = frozenset(("ANY", "SOME", "ALL"))
 _BETWEEN = frozenset(("IN", "BETWEEN", "AND", "NOT", "LIKE", "ILIKE", "SYMMETRIC")) | _QUANTIFIERS
-# Functions whose first argument is no value of a column.
-_UNITS = {"DATE_TRUNC": "month", "DATE_PART": "hour"}
 # As drivers write a day that they take for an instant.
 _DAY_WITH_ZONE = re.compile(r"(\d{4}-\d\d-\d\d) ?[+-]\d\d(?::?\d\d)?")
 _MOST_DIGITS = 40
 MOST_PARAMETERS = 32_767
 _FIRST_EXAMPLE = datetime.date(2000, 1, 1)
-
-
-def count_in(text: Text) -> int:
-    """Return how many parameters a statement has."""
-    return max(each.parameter for each in text.parts) if text.has_parameters else 0
 
 
 @dataclass(frozen=True)
@@ -77,14 +62,16 @@ def parameters_of(text: Text, stated: Sequence[int], catalog: Catalog) -> tuple[
     columns = {each.name: each for table in catalog.tables for each in table.columns}
     columns = {name.casefold(): each for name, each in columns.items()} | columns
     words = text.words
-    found: dict[int, ColumnEntry | Oid | str | None] = {}
+    found: dict[int, ColumnEntry | Oid | None] = {}
     casts: dict[int, Oid] = {}
     arrays: set[int] = set()
     before: ColumnEntry | Oid | None = None
     for place, word in enumerate(words):
         if number := word.parameter:
-            found[number] = _unit(words, place) or before or _behind(words, place, columns)
-            arrays |= {number} if _is_array(words, place) else set()
+            found[number] = before
+            # It stands alone in ANY or ALL.
+            if place > 1 and words[place - 1].written == "(" and words[place - 2].said in _QUANTIFIERS:
+                arrays.add(number)
             casts |= {number: _OID_OF_CAST[word.cast]} if word.cast in _OID_OF_CAST else {}
         elif word.kind == "word" and word.said in _WHOLE_NUMBERS:
             before = Oid.INT8
@@ -108,30 +95,10 @@ def parameters_of(text: Text, stated: Sequence[int], catalog: Catalog) -> tuple[
     return tuple(parameters)
 
 
-def _unit(words: Sequence[Part], place: int) -> str:
-    """Return an example of a unit of time, if a parameter is one; else nothing."""
-    return _UNITS.get(words[place - 2].said, "") if place > 1 and words[place - 1].written == "(" else ""
-
-
-def _is_array(words: Sequence[Part], place: int) -> bool:
-    """Return whether a parameter stands alone in ANY or ALL."""
-    return place > 1 and words[place - 1].written == "(" and words[place - 2].said in _QUANTIFIERS
-
-
-def _oid_of(beside: ColumnEntry | Oid | str | None) -> Oid:
+def _oid_of(beside: ColumnEntry | Oid | None) -> Oid:
     if isinstance(beside, Oid):
         return beside
-    return _OID_OF[beside.type] if isinstance(beside, ColumnEntry) else Oid.TEXT
-
-
-def _behind(words: Sequence[Part], place: int, columns: Mapping[str, ColumnEntry]) -> ColumnEntry | None:
-    """Return the column that a parameter before it is compared with."""
-    for after in words[place + 1 : place + 4]:
-        if (found := _column(after, columns)) is not None:
-            return found
-        if after.kind != "other" or not _SEPARATING.isdisjoint(after.written):
-            break
-    return None
+    return OID_OF[KIND_OF_COLUMN[beside.type]] if isinstance(beside, ColumnEntry) else Oid.TEXT
 
 
 def _column(word: Part, columns: Mapping[str, ColumnEntry]) -> ColumnEntry | None:
@@ -140,7 +107,7 @@ def _column(word: Part, columns: Mapping[str, ColumnEntry]) -> ColumnEntry | Non
     return columns.get(word.written.casefold()) if word.kind == "word" else None
 
 
-def _example(oid: int, number: int, beside: ColumnEntry | Oid | str | None) -> object:
+def _example(oid: int, number: int, beside: ColumnEntry | Oid | None) -> object:
     if isinstance(beside, ColumnEntry) and beside.domain:
         return beside.domain[0]
     match oid:
@@ -151,7 +118,7 @@ def _example(oid: int, number: int, beside: ColumnEntry | Oid | str | None) -> o
         case Oid.DATE | Oid.TIMESTAMP | Oid.TIMESTAMPTZ:
             return _FIRST_EXAMPLE + datetime.timedelta(days=number)
         case _:
-            return beside if isinstance(beside, str) and beside else "a"
+            return "a"
 
 
 @dataclass(frozen=True)
@@ -177,14 +144,12 @@ def values_of(
     """
     if len(sent) != len(types):
         raise PostgresError(VALUE, f"expected {len(types)} parameters, got {len(sent)}")
-    if len(formats) not in (0, 1, len(sent)):
-        raise PostgresError(VALUE, "expected a form for each parameter, or one for all")
     values = []
-    for place, (value, oid) in enumerate(zip(sent, types, strict=True)):
-        field = f"${place + 1}"
+    forms = forms_of(formats, len(sent))
+    for place, (value, oid, form) in enumerate(zip(sent, types, forms, strict=True), 1):
+        field = f"${place}"
         if value is None:
             raise PostgresError(VALUE, f"{field}: expected a value: write IS NULL for NULL")
-        form = formats[place if len(formats) > 1 else 0] if formats else 0
         found = read(field, value, _sent_as(oid, form), binary=form == 1)
         is_text = oid in ARRAYS and isinstance(found, str)
         values.append(
@@ -218,30 +183,25 @@ def _time(field: str, text: str) -> datetime.date:
     return given
 
 
-def with_values(text: Text, values: Sequence[object]) -> Asked:
+def with_values(text: Text, values: Sequence[object]) -> str:
     """Return a statement in which values stand for its parameters; an array is a tuple, or one of its types and a text.
 
     Raises:
         PostgresError: One has no value, or is none that a question can hold.
     """
-    if not text.has_parameters:
-        return Asked(text.sql, text.sql, text.begin)
-    parts = text.parts[1:] if text.parts[0].kind == "gap" else text.parts
-    pieces, moved, end, end_sent = list[str](), list[tuple[int, int, int]](), 0, 0
-    for each in parts:
-        number = each.parameter
-        if number > len(values):
-            raise PostgresError(SYNTAX, f"there is no parameter ${number}")
-        try:
-            # A cast says what the parameter's type says.
-            piece = f" {_literal(f'${number}', values[number - 1])} " if number else each.written
-        except InvalidQuestion as error:
-            raise error_of(InvalidQuestion("parameters", str(error))) from None
-        pieces.append(piece)
-        end, end_sent = end + len(piece), end_sent + len(each.written)
-        if number:
-            moved.append((end, end_sent, len(each.written)))
-    return Asked("".join(pieces).rstrip(), text.sql, text.begin, tuple(moved))
+    return "".join(_piece(each, values) for each in text.parts).rstrip()
+
+
+def _piece(part: Part, values: Sequence[object]) -> str:
+    """Return a part as it is asked; a cast of a parameter says what its type says."""
+    if not (number := part.parameter):
+        return part.written
+    if number > len(values):
+        raise PostgresError(SYNTAX, f"there is no parameter ${number}")
+    try:
+        return f" {_literal(f'${number}', values[number - 1])} "
+    except InvalidQuestion as error:
+        raise error_of(InvalidQuestion("parameters", str(error))) from None
 
 
 def _literal(field: str, value: object) -> str:

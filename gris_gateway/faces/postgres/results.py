@@ -8,24 +8,14 @@ from typing import Any, TypeAlias
 
 from pygwire.messages import DataRow, FieldDescription, RowDescription
 
-from gris_gateway.faces.postgres.errors import PROTOCOL, PostgresError
-from gris_gateway.faces.postgres.types import SIZES, Oid, written
+from gris_gateway.faces.postgres.types import OID_OF, SIZES, Oid, forms_of, written
 from pinot_connector import formats
 from pinot_connector.dbapi.tables import kinds, tabulated
-from pinot_connector.dbapi.types import Kind
 from pinot_connector.explanation_rows import explanation_rows
 from pinot_connector.results import PrivateResult
 
 Columns: TypeAlias = Sequence[tuple[str, Oid]]
 
-_OID_OF = {
-    Kind.TEXT: Oid.TEXT,
-    Kind.TRUTH: Oid.BOOL,
-    Kind.WHOLE: Oid.INT8,
-    Kind.REAL: Oid.FLOAT8,
-    Kind.DAY: Oid.DATE,
-    Kind.INSTANT: Oid.TIMESTAMPTZ,
-}
 OF_EXPLANATION: Columns = (("property", Oid.TEXT), ("value", Oid.TEXT))
 
 
@@ -65,21 +55,18 @@ def answer_of(release: PrivateResult, result_formats: Sequence[int], *, interval
         return table(OF_EXPLANATION, explanation_rows(release.explanation), result_formats, "EXPLAIN")
     columns = columns_of(release, intervals=intervals)
     answer = table(columns, tabulated(release, intervals=intervals), result_formats)
-    answer.notices = tuple(_said_of(release))
+    left = (f"left: {formats.level(level)}" for level in release.remaining)
+    # What it has cost, and what its numbers mean: programs show each notice on its own.
+    answer.notices = (
+        "; ".join((f"charged: {formats.cost(release.charged)}", *left)),
+        "\n".join(statement.text for statement in release.statements),
+    )
     return answer
 
 
 def columns_of(release: PrivateResult, *, intervals: bool) -> Columns:
     """Return the columns of a question, from its answer or from that of LIMIT 0."""
-    return tuple((name, _OID_OF[kind]) for name, kind in kinds(release, intervals=intervals))
-
-
-def _said_of(release: PrivateResult) -> Iterator[str]:
-    yield f"charged: {formats.cost(release.charged)}"
-    for level in release.remaining:
-        yield f"left: {formats.level(level)}"
-    for statement in release.statements:
-        yield statement.text
+    return tuple((name, OID_OF[kind]) for name, kind in kinds(release, intervals=intervals))
 
 
 def table(
@@ -90,7 +77,7 @@ def table(
     Raises:
         PostgresError: There are as many forms as there are no columns.
     """
-    forms = _forms(columns, result_formats)
+    forms = forms_of(result_formats, len(columns))
     plan = [(oid, form == 1) for (_, oid), form in zip(columns, forms, strict=True)]
     messages = (
         DataRow([written(value, oid, binary=binary) for value, (oid, binary) in zip(row, plan, strict=True)])
@@ -107,11 +94,3 @@ def described(columns: Columns, forms: Sequence[int] = ()) -> RowDescription:
             for (name, oid), form in zip(columns, forms or [0] * len(columns), strict=True)
         ]
     )
-
-
-def _forms(columns: Columns, result_formats: Sequence[int]) -> Sequence[int]:
-    if len(result_formats) > 1 and len(result_formats) != len(columns):
-        raise PostgresError(PROTOCOL, "expected a form for each column, or one for all")
-    if len(result_formats) > 1:
-        return result_formats
-    return [result_formats[0] if result_formats else 0] * len(columns)

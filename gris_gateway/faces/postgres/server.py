@@ -8,12 +8,12 @@ import logging
 import secrets
 import socket
 import ssl
-from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
+from itertools import count
 from pathlib import Path
 
 from pygwire import messages
@@ -47,8 +47,8 @@ _DATABASES = (DATABASE, "postgres", "")
 _MOST_BEGINNINGS = 4
 # What options of the protocol begin with.
 _OPTION = "_pq_."
-MOST_UNKNOWN = 100
-"""How many connections of one address may be unknown yet; a further one ends the oldest."""
+MOST_UNKNOWN = 500
+"""How many connections may be of nobody who is known yet; a further one ends the oldest."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,7 @@ class _LoggedIn:
     """A connection whose caller is known; `secret` is what a request to cancel shows."""
 
     secret: bytes
+    account: tuple[str, ...]
     conversation: Conversation
     task: asyncio.Task[None]
 
@@ -89,9 +90,9 @@ class PostgresServer:
         self._rules = rules
         self._catalogue = Catalogue(programs)
         self._connections: set[asyncio.Task[None]] = set()
-        self._unknown: dict[str, dict[asyncio.Task[None], None]] = {}
+        self._unknown: dict[asyncio.Task[None], None] = {}
         self._conversations: dict[int, _LoggedIn] = {}
-        self._of_accounts: Counter[tuple[str, ...]] = Counter()
+        self._numbers = count(1)
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[str]:
@@ -106,7 +107,6 @@ class PostgresServer:
             warn_of_missing_protection(self._listen, ["tls"])
         async with AsyncExitStack() as stack:
             stack.callback(listening.close)
-            self._catalogue.start()
             stack.push_async_callback(self._catalogue.close)
             accepting = asyncio.create_task(self._accept(listening))
             try:
@@ -133,7 +133,7 @@ class PostgresServer:
         loop = asyncio.get_running_loop()
         while True:
             try:
-                peer, (address, *_) = await loop.sock_accept(listening)
+                peer, _ = await loop.sock_accept(listening)
             except OSError:
                 # No more descriptors: others end.
                 await asyncio.sleep(0.1)
@@ -142,33 +142,30 @@ class PostgresServer:
             peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             with suppress(OSError):
                 peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            task = asyncio.create_task(self._connected(peer, address))
+            task = asyncio.create_task(self._connected(peer))
             self._connections.add(task)
             task.add_done_callback(self._connections.discard)
-            unknown = self._unknown.setdefault(address, {})
-            if len(unknown) >= MOST_UNKNOWN:
+            if len(self._unknown) >= MOST_UNKNOWN:
                 # One that logs in does so at once.
-                oldest = next(iter(unknown))
-                del unknown[oldest]
+                oldest = next(iter(self._unknown))
+                del self._unknown[oldest]
                 oldest.cancel()
-            unknown[task] = None
-            task.add_done_callback(partial(self._no_longer_unknown, address))
+            self._unknown[task] = None
+            task.add_done_callback(self._no_longer_unknown)
 
-    def _no_longer_unknown(self, address: str, task: asyncio.Task[None]) -> None:
+    def _no_longer_unknown(self, task: asyncio.Task[None]) -> None:
         """Take down that a connection is known, or over."""
-        unknown = self._unknown.get(address, {})
-        unknown.pop(task, None)
-        if not unknown:
-            self._unknown.pop(address, None)
+        self._unknown.pop(task, None)
 
-    async def _connected(self, peer: socket.socket, address: str) -> None:
+    async def _connected(self, peer: socket.socket) -> None:
         wire = Wire(peer)
         try:
-            await self._served(wire, address)
-        except ConnectionOver:
+            async with asyncio.timeout(self._rules.login_seconds):
+                known = await self._logged_in(wire)
+            if known is not None:
+                await self._converse(wire, *known)
+        except (ConnectionOver, TimeoutError):
             pass
-        except Malformed as error:
-            await self._refuse(wire, PostgresError(errors.PROTOCOL, str(error)))
         except PostgresError as error:
             await self._refuse(wire, error)
         except Exception as error:
@@ -182,43 +179,20 @@ class PostgresServer:
                 await wire.open(None, self._rules.login_seconds)
             wire.send(error.response("FATAL"))
 
-    async def _served(self, wire: Wire, address: str) -> None:
-        try:
-            async with asyncio.timeout(self._rules.login_seconds):
-                known = await self._logged_in(wire)
-        except TimeoutError:
-            raise ConnectionOver from None
-        if known is None:
-            return
-        session, account = known
-        with self._counted(account):
-            await self._converse(wire, session, address)
-
-    @contextmanager
-    def _counted(self, account: tuple[str, ...]) -> Iterator[None]:
-        """Count a connection of an account while the block runs; refuse it if there are too many."""
+    async def _converse(self, wire: Wire, session: Session, account: tuple[str, ...]) -> None:
         most = self._rules.account_connections
-        if self._of_accounts[account] >= most:
+        if sum(each.account == account for each in self._conversations.values()) >= most:
             message = (
                 f"expected at most {most} connections of this account at a time: close some, or use a pool"
             )
             raise PostgresError(errors.TOO_MANY_CONNECTIONS, message)
-        self._of_accounts[account] += 1
-        try:
-            yield
-        finally:
-            self._of_accounts[account] -= 1
-            if not self._of_accounts[account]:
-                del self._of_accounts[account]
-
-    async def _converse(self, wire: Wire, session: Session, address: str) -> None:
         task = asyncio.current_task()
         if task is None:
             raise AssertionError("a connection is served in a task")
-        self._no_longer_unknown(address, task)
+        self._no_longer_unknown(task)
         conversation = Conversation(wire, session, self._rules)
-        number, secret = self._number(), secrets.token_bytes(4)
-        self._conversations[number] = _LoggedIn(secret, conversation, task)
+        number, secret = next(self._numbers), secrets.token_bytes(4)
+        self._conversations[number] = _LoggedIn(secret, account, conversation, task)
         try:
             wire.send(
                 messages.AuthenticationOk(),
@@ -303,11 +277,6 @@ class PostgresServer:
         known = self._conversations.get(request.process_id)
         if known is not None and hmac.compare_digest(known.secret, request.secret_key):
             known.conversation.cancel()
-
-    def _number(self) -> int:
-        while (number := secrets.randbelow(2**31 - 1) + 1) in self._conversations:
-            pass
-        return number
 
 
 async def _paying(admitted: Admitted) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ Tools set much that means nothing here, and are not refused for it. What says ho
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from gris_gateway.faces.postgres.errors import NO_SETTING, NOT_SUPPORTED, VALUE, PostgresError
@@ -30,11 +30,6 @@ _REPORTED = {
     "is_superuser": "off",
     "application_name": "",
 }
-_NAMES = {name.casefold(): name for name in _REPORTED}
-# SET accepts these and changes nothing.
-_FIXED = {*_NAMES, "transaction_isolation", "transaction_read_only", "max_identifier_length"} - {
-    "application_name"
-}
 _MORE = {
     "transaction_isolation": "read committed",
     "default_transaction_isolation": "read committed",
@@ -43,11 +38,13 @@ _MORE = {
     "max_identifier_length": "63",
     "client_min_messages": "notice",
     "statement_timeout": "0",
-    "lc_collate": "C",
-    "lc_ctype": "C",
+    **dict.fromkeys((f"{OWN}confidence", f"{OWN}max_cost"), ""),
     f"{OWN}intervals": "off",
-    f"{OWN}confidence": "",
-    f"{OWN}max_cost": "",
+}
+_NAMES = {name.casefold(): name for name in _REPORTED}
+# SET accepts these and changes nothing.
+_FIXED = {*_NAMES, "transaction_isolation", "transaction_read_only", "max_identifier_length"} - {
+    "application_name"
 }
 _SET = re.compile(
     r"SET\s++(?:SESSION\s++|(?P<local>LOCAL)\s++)?(?P<name>[\w.]++|\"[^\"]++\")\s*+(?:=|\bTO\b)\s*+(?P<value>.++)\Z",
@@ -56,6 +53,15 @@ _SET = re.compile(
 _ZONE = re.compile(
     r"SET\s++(?:SESSION\s++|LOCAL\s++)?TIME\s++ZONE\s++(?P<value>.++)\Z", re.IGNORECASE | re.DOTALL
 )
+_SWITCH = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
+_OWN: Mapping[str, tuple[Callable[[str], object], str]] = {
+    f"{OWN}intervals": (_SWITCH.__getitem__, "on or off"),
+    f"{OWN}confidence": (
+        lambda value: require_confidence(float(value)),
+        "a number from 0.5 to 1, such as 0.9",
+    ),
+    f"{OWN}max_cost": (lambda value: require_max_cost(int(value)), "a whole number of units, such as 20"),
+}
 _WITHOUT_NOTICES = ("warning", "error", "log", "fatal", "panic")
 _MOST_SETTINGS = 200
 _MOST_CHARACTERS = 1000
@@ -79,7 +85,7 @@ class Settings:
     @property
     def intervals(self) -> bool:
         """Whether columns for the ends of intervals are wanted."""
-        return self.stated.get(f"{OWN}intervals") == "on"
+        return _SWITCH[self.stated.get(f"{OWN}intervals", "off").casefold()]
 
     @property
     def confidence(self) -> float | None:
@@ -110,7 +116,7 @@ class Settings:
         """
         key, known = name.casefold(), self._known()
         if key not in known:
-            raise PostgresError(NO_SETTING, f"there is no setting {_named(name)}")
+            raise PostgresError(NO_SETTING, "there is no setting of this name")
         return known[key]
 
     def connected(self) -> None:
@@ -159,8 +165,8 @@ class Settings:
             raise PostgresError(VALUE, "client_encoding: expected UTF8")
         if key == "standard_conforming_strings" and value.casefold() not in ("on", "true", "1"):
             raise PostgresError(VALUE, "standard_conforming_strings: expected on")
-        if key.startswith(OWN):
-            value = _own(key, value)
+        if key.startswith(OWN) and value.casefold() != "default":
+            _require_own(key, value)
         if key in _FIXED:
             return {}
         if value.casefold() == "default":
@@ -198,33 +204,17 @@ def settings_in(options: str) -> Iterator[tuple[str, str]]:
         yield name.replace("-", "_"), value
 
 
-def _own(key: str, value: str) -> str:
-    """Return the value of a setting of questions, checked."""
-    if value.casefold() == "default":
-        return value
+def _require_own(key: str, value: str) -> None:
+    """Refuse a setting of questions that cannot be taken."""
+    if key not in _OWN:
+        raise PostgresError(NO_SETTING, "expected gris.intervals, gris.confidence or gris.max_cost")
+    check, expected = _OWN[key]
     try:
-        match key.removeprefix(OWN):
-            case "intervals":
-                return {"on": "on", "true": "on", "1": "on", "off": "off", "false": "off", "0": "off"}[
-                    value.casefold()
-                ]
-            case "confidence":
-                require_confidence(float(value))
-                return value
-            case "max_cost":
-                require_max_cost(int(value))
-                return value
+        check(value.casefold())
     except (KeyError, ValueError, InvalidQuestion):
-        expected = {"intervals": "on or off", "confidence": "a number between 0.5 and 1, such as 0.9"}
-        said = expected.get(key.removeprefix(OWN), "a whole number of information units, such as 20")
-        raise PostgresError(VALUE, f"{key}: expected {said}") from None
-    raise PostgresError(NO_SETTING, "expected gris.intervals, gris.confidence or gris.max_cost")
+        raise PostgresError(VALUE, f"{key}: expected {expected}") from None
 
 
 def _letters(value: str) -> str:
     """Return a name of an encoding as PostgreSQL compares it."""
     return "".join(filter(str.isalnum, value.casefold()))
-
-
-def _named(name: str) -> str:
-    return f'"{name}"' if re.fullmatch(r"[\w.]{1,63}", name) else "of this name"

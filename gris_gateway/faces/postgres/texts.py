@@ -6,10 +6,8 @@ dp_service reads what is a question, and refuses whatever it does not know. It k
 from __future__ import annotations
 
 import re
-from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import NamedTuple
 
 from gris_gateway.faces.postgres.errors import SYNTAX, TOO_MUCH, PostgresError
@@ -32,10 +30,8 @@ _PART = re.compile(
       | (?P<other>[^\w\s'"`;$/-]++|\d++|.)""",
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
-_KINDS = ("comment", "text", "name", "backquoted", "number", "word", "gap", "other")
-_NUMBER = _KINDS.index("number")
 # What is between words and signs.
-_BETWEEN = bytes(map(_KINDS.index, ("gap", "comment")))
+_BETWEEN = ("gap", "comment")
 _PARAMETER = re.compile(r"\$(\d+)(?:\s*+::\s*+(\w++))?")
 
 
@@ -71,45 +67,25 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Text:
-    """One statement. Prepared statements are held, so it takes little more memory than its characters.
+    """One statement. Prepared statements are held, so it keeps its characters alone.
 
     Attributes:
-        written: All of it.
-        ends: Where each of its parts ends.
-        kinds: The kinds of its parts, by their places in `_KINDS`.
-        begin: Where `sql` begins in what was sent.
+        sql: The statement as it was written, without what is around it.
+        begin: Where that begins in what was sent.
     """
 
-    written: str
-    ends: array[int]
-    kinds: bytes
+    sql: str
     begin: int = 0
 
-    @classmethod
-    def of(cls, parts: Sequence[Part], begin: int = 0) -> Text:
-        """Return the statement of these parts."""
-        ends = array("I", accumulate(len(each.written) for each in parts))
-        kinds = bytes(_KINDS.index(each.kind) for each in parts)
-        return cls("".join(each.written for each in parts), ends, kinds, begin)
-
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> Iterator[Part]:
         """All of it."""
-        begins = (0, *self.ends)
-        return tuple(
-            Part(_KINDS[kind], self.written[begin:end])
-            for kind, begin, end in zip(self.kinds, begins, self.ends, strict=False)
-        )
+        return _parts(self.sql)
 
     @property
     def has_parameters(self) -> bool:
         """Whether there is a parameter in it."""
-        return _NUMBER in self.kinds
-
-    @property
-    def sql(self) -> str:
-        """The statement as it was written, without what is around it."""
-        return self.written.strip()
+        return any(each.kind == "number" for each in self.parts)
 
     @property
     def without_comments(self) -> str:
@@ -120,44 +96,12 @@ class Text:
     @property
     def words(self) -> tuple[Part, ...]:
         """Its parts without gaps and comments."""
-        return tuple(each for each in self.parts if each.kind not in ("gap", "comment"))
+        return tuple(each for each in self.parts if each.kind not in _BETWEEN)
 
     @property
     def first(self) -> str:
         """Its first word, in capitals; empty: it has none."""
-        place = self.kinds.find(_KINDS.index("word"))
-        begin = self.ends[place - 1] if place > 0 else 0
-        return "" if place < 0 else self.written[begin : self.ends[place]].upper()
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A question as it is asked, and where its parts stand in what its client has sent.
-
-    Attributes:
-        sql: As it is asked.
-        sent: As its client has written it.
-        begin: Where that begins in what was sent.
-        moved: For each part that was written anew, where it ends in `sql` and in `sent`, and how long it is there.
-    """
-
-    sql: str
-    sent: str
-    begin: int
-    moved: tuple[tuple[int, int, int], ...] = ()
-
-    def place(self, line: int, column: int) -> int | None:
-        """Return where a line and a column of `sql` are in `sent`, from 0; None: nowhere."""
-        before = self.sql.split("\n")[: line - 1]
-        if len(before) < line - 1:
-            return None
-        place, ends = sum(len(each) + 1 for each in before) + column - 1, (0, 0)
-        for end, end_sent, length in self.moved:
-            if place < end:
-                # Within a value, or before it.
-                return min(place - ends[0] + ends[1], end_sent - length)
-            ends = end, end_sent
-        return place - ends[0] + ends[1]
+        return next((each.said for each in self.parts if each.kind == "word"), "")
 
 
 def statements_in(sql: str) -> list[Text]:
@@ -168,16 +112,17 @@ def statements_in(sql: str) -> list[Text]:
     """
     if len(sql) > MAX_CHARACTERS:
         raise PostgresError(TOO_MUCH, f"expected at most {MAX_CHARACTERS:,} characters")
-    found, parts, begin, end = [], [], 0, 0
+    found, begin, end, is_empty = list[Text](), 0, 0, True
     for part in (*_parts(sql), Part("end", ";")):
+        if part.kind == "end":
+            if not is_empty:
+                written = sql[begin:end]
+                found.append(Text(written.strip(), begin + len(written) - len(written.lstrip())))
+            begin, is_empty = end + 1, True
+        elif part.kind not in _BETWEEN:
+            is_empty = False
         end += len(part.written)
-        if part.kind != "end":
-            parts.append(part)
-            continue
-        blanks = len(parts[0].written) if parts and parts[0].kind == "gap" else 0
-        found.append(Text.of(parts, begin + blanks))
-        parts, begin = [], end
-    return [each for each in found if each.kinds.strip(_BETWEEN)]
+    return found
 
 
 def _parts(sql: str) -> Iterator[Part]:

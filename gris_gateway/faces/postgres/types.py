@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import datetime
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from enum import IntEnum
 from typing import Any
 
-from gris_gateway.faces.postgres.errors import NOT_SUPPORTED, VALUE, PostgresError
+from gris_gateway.faces.postgres.errors import NOT_SUPPORTED, PROTOCOL, VALUE, PostgresError
+from pinot_connector.dbapi.types import Kind
 
 _FIRST_DAY = datetime.date(2000, 1, 1)
 _FIRST_INSTANT = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
@@ -21,7 +22,6 @@ class Oid(IntEnum):
 
     UNKNOWN = 0
     BOOL = 16
-    NAME = 19
     INT8 = 20
     INT2 = 21
     INT4 = 23
@@ -29,7 +29,6 @@ class Oid(IntEnum):
     FLOAT4 = 700
     FLOAT8 = 701
     UNKNOWN_TEXT = 705
-    BPCHAR = 1042
     VARCHAR = 1043
     DATE = 1082
     TIMESTAMP = 1114
@@ -47,7 +46,15 @@ class Oid(IntEnum):
     TIMESTAMPTZS = 1185
 
 
-TEXTS = (Oid.UNKNOWN, Oid.NAME, Oid.TEXT, Oid.UNKNOWN_TEXT, Oid.BPCHAR, Oid.VARCHAR)
+OID_OF = {
+    Kind.TEXT: Oid.TEXT,
+    Kind.TRUTH: Oid.BOOL,
+    Kind.WHOLE: Oid.INT8,
+    Kind.REAL: Oid.FLOAT8,
+    Kind.DAY: Oid.DATE,
+    Kind.INSTANT: Oid.TIMESTAMPTZ,
+}
+TEXTS = (Oid.UNKNOWN, Oid.TEXT, Oid.UNKNOWN_TEXT, Oid.VARCHAR)
 ARRAYS: dict[int, Oid] = {
     **{Oid.BOOLS: Oid.BOOL, Oid.INT2S: Oid.INT2, Oid.INT4S: Oid.INT4, Oid.INT8S: Oid.INT8},
     **{Oid.VARCHARS: Oid.VARCHAR, Oid.TEXTS: Oid.TEXT, Oid.DATES: Oid.DATE},
@@ -56,6 +63,17 @@ ARRAYS: dict[int, Oid] = {
 """The types of arrays, with those of their values."""
 SIZES = {Oid.BOOL: 1, Oid.INT4: 4, Oid.INT8: 8, Oid.FLOAT8: 8, Oid.DATE: 4, Oid.TIMESTAMPTZ: 8}
 """How many bytes values have; of other types that varies."""
+
+
+def forms_of(stated: Sequence[int], count: int) -> Sequence[int]:
+    """Return the forms of so many values, as a message states them: of each, of all, or none for text; 1 is binary.
+
+    Raises:
+        PostgresError: It states as many as there are no values.
+    """
+    if len(stated) not in (0, 1, count):
+        raise PostgresError(PROTOCOL, "expected a form for each value, or one for all")
+    return stated if len(stated) == count else [*(stated or [0])] * count
 
 
 def written(value: Any, oid: Oid, *, binary: bool) -> bytes | None:

@@ -16,7 +16,7 @@ from pygwire.constants import StartupRequestCode
 from pygwire.exceptions import PygwireError
 from pygwire.messages import BackendMessage, PGMessage, StartupMessage
 
-from gris_gateway.faces.postgres.errors import NOT_SUPPORTED, PostgresError
+from gris_gateway.faces.postgres.errors import NOT_SUPPORTED, PROTOCOL, PostgresError
 from gris_serving.tls import verified_certificate
 
 MAX_BEGINNING_BYTES = 10_000
@@ -38,8 +38,11 @@ class ConnectionOver(Exception):  # noqa: N818 - it is no error
     """The client has left."""
 
 
-class Malformed(Exception):  # noqa: N818 - what is wrong is the client's message
-    """What was sent is no message that this state of a connection has; the text may be shown."""
+class Malformed(PostgresError):  # noqa: N818 - what is wrong is the client's message
+    """What was sent is no message that this state of a connection has."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(PROTOCOL, message)
 
 
 @dataclass(frozen=True)
@@ -218,12 +221,9 @@ class Wire:
             self._peer.close()
             return
         self._write()
-        if self._writer.transport.get_write_buffer_size():
-            # What was refused is read yet by who waits for it; a client that reads nothing is not waited for.
-            asyncio.get_running_loop().call_later(1, self._writer.transport.abort)
-            self._writer.close()
-        else:
-            self._writer.close()
+        # What was refused is read yet by who waits for it; a client that reads nothing is not waited for.
+        asyncio.get_running_loop().call_later(1, self._writer.transport.abort)
+        self._writer.close()
 
     async def _exactly(self, count: int) -> bytes:
         try:

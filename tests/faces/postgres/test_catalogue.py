@@ -106,7 +106,6 @@ def broken(programs_of_postgres: None) -> Iterator[Path]:
 async def catalogue(programs_of_postgres: None) -> AsyncIterator[Catalogue]:
     """Run a catalogue."""
     running = Catalogue(FOUND)
-    running.start()
     yield running
     await running.close()
 
@@ -294,7 +293,6 @@ async def test_one_that_fails_to_start_is_started_again(
 ) -> None:
     """Meanwhile it is said what is so: that it starts, that it has failed; nothing says that it is not installed."""
     catalogue = Catalogue(broken)
-    catalogue.start()
     try:
         with monkeypatch.context() as hurried:
             hurried.setattr(module, "WAIT_SECONDS", 0)
@@ -302,6 +300,7 @@ async def test_one_that_fails_to_start_is_started_again(
                 await catalogue.listing(TABLES)
             assert starting.value.sqlstate == "57P03"
             ends = time.monotonic() + WAIT_SECONDS
+            hurried.setattr(module, "WAIT_SECONDS", 5)
             said = ""
             while "has failed to start, and is started again" not in said:
                 assert time.monotonic() < ends
@@ -318,7 +317,7 @@ async def test_one_that_fails_to_start_is_started_again(
 async def test_one_that_ends_is_started_again(catalogue: Catalogue) -> None:
     """By the next statement about its tables, with the same tables."""
     tables = await listed(catalogue)
-    await tables.end()
+    await tables.process.end()
     with pytest.raises(PostgresError, match="is started again"):
         await asked(tables, "SELECT 1")
     assert await asked(await listed(catalogue), "SELECT relname FROM pg_class WHERE relname = 'visits'")
@@ -338,7 +337,6 @@ async def test_it_starts_without_a_fork_of_its_own_process() -> None:
 async def test_without_programs_it_is_said_that_it_is_not_installed() -> None:
     """And nothing is started."""
     catalogue = Catalogue(None)
-    catalogue.start()
     with pytest.raises(PostgresError, match="is not installed") as missing:
         await catalogue.listing(TABLES)
     assert missing.value.sqlstate == "0A000"

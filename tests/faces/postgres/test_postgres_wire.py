@@ -82,9 +82,10 @@ def test_psycopg_asks_and_spends_as_every_other_client_of_the_account(gateway: G
         rows = cursor.fetchall()
         assert cursor.description is not None
         assert [(each.name, each.type_code) for each in cursor.description] == [("app", 25), ("people", 20)]
-        assert said[0].startswith("charged: 4 information")
-        assert said[1].startswith("left: app: ")
-        assert any(each.startswith("Each interval covers the number before noise") for each in said)
+        cost, meaning = said
+        assert cost.startswith("charged: 4 information")
+        assert "; left: app: " in cost
+        assert "Each interval covers the number before noise" in meaning
 
         async def again() -> tuple[list[tuple[object, ...]], int]:
             async with AsyncGatewayClient(Endpoint(gateway.address, gateway.analyst("psycopg"))) as client:
@@ -95,7 +96,7 @@ def test_psycopg_asks_and_spends_as_every_other_client_of_the_account(gateway: G
         for repeat in (f"/* a comment */ {TOP};", TOP.replace("FROM feedback", 'FROM public."feedback"')):
             said.clear()
             assert connection.execute(repeat).fetchall() == rows
-            assert said[0] == "charged: 0 information and 0 calls"
+            assert said[0].startswith("charged: 0 information and 0 calls")
         connection.execute("SET client_min_messages = warning")
         said.clear()
         connection.execute(TOP)
@@ -145,7 +146,7 @@ def test_what_is_described_costs_nothing_and_is_what_comes(gateway: GatewayWorld
 
 
 def test_a_list_is_a_parameter_and_asks_what_in_asks(gateway: GatewayWorld) -> None:
-    """In each form that psycopg sends, and described without values; an error is placed in what was sent."""
+    """In each form that psycopg sends, and described without values; an error has no place among values."""
     sql = "SELECT app, COUNT(DISTINCT member_id) FROM feedback WHERE {} GROUP BY app"
     in_list = sql.format("app IN ('WEBSITE', 'RUMORS_LINE_BOT') AND score IN (-1, 1)")
     said: list[str] = []
@@ -164,10 +165,9 @@ def test_a_list_is_a_parameter_and_asks_what_in_asks(gateway: GatewayWorld) -> N
         found = raw.describe_prepared(b"lists")
         assert [found.param_type(place) for place in range(found.nparams)] == [1009, 1016]
         joined = sql.format("app = ANY(%s) AND app || 'a' = %s")
-        place = joined.index("||") + 1
-        with pytest.raises(errors.SyntaxError, match=f"line 1, column {place}: joining texts") as refused:
+        with pytest.raises(errors.SyntaxError, match=r"^sql: joining texts") as refused:
             connection.execute(joined, (values[0], "b"))
-        assert refused.value.diag.statement_position == str(place)
+        assert refused.value.diag.statement_position is None
 
 
 def test_parameters_are_values_whatever_they_hold(gateway: GatewayWorld) -> None:
@@ -211,9 +211,9 @@ def test_parameters_are_values_whatever_they_hold(gateway: GatewayWorld) -> None
         ("SELECT app, COUNT(*) FROM feedback WHERE member_id = 'a' GROUP BY app", "42501", "member", 42),
         ("SELECT 1; \n SELECT member_id FROM feedback", "42601", "no rows are shown", 20),
         ("INSERT INTO feedback VALUES (1)", "25006", "nothing can be written", None),
-        ("COPY feedback TO STDOUT", "0A000", "COPY is not accepted", None),
-        ("DECLARE c CURSOR FOR SELECT 1", "0A000", "a cursor without a name", None),
-        ("SET gris.confidence = 2", "22023", "between 0.5 and 1", None),
+        ("COPY feedback TO STDOUT", "42601", "expected SELECT", 1),
+        ("DECLARE c CURSOR FOR SELECT 1", "42601", "cursors are the driver's", 1),
+        ("SET gris.confidence = 2", "22023", "from 0.5 to 1", None),
         ("SET gris.other = 2", "42704", "gris.max_cost", None),
         ("SET client_encoding = latin1", "22023", "UTF8", None),
         ("SHOW nothing", "42704", "no setting", None),
@@ -262,9 +262,8 @@ def test_a_session_is_that_of_a_database_that_only_answers(gateway: GatewayWorld
             assert len(connection.execute(TOP).fetchall()) == 2
         with pytest.raises(errors.SyntaxError):
             connection.execute("SELEC")
-        for refused in (TOP, "SELECT 1", "SELECT 1 + 1", "SHOW TimeZone"):
-            with pytest.raises(errors.InFailedSqlTransaction):
-                connection.execute(refused)
+        # Nothing was written that would have to be taken back.
+        assert connection.execute("SELECT 1").fetchall() == [(1,)]
         connection.rollback()
         assert len(connection.execute(TOP).fetchall()) == 2
         connection.commit()
