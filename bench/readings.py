@@ -16,18 +16,17 @@ import uuid
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
-from time import monotonic, time
+from time import monotonic
 from typing import Any
 
 import grpc
-from google.protobuf.timestamp_pb2 import Timestamp
 from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc, budget_pb2_grpc
 from gris_api.budget.v1 import budget_pb2 as pb
 from gris_api.common.v1 import cost_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from bench.budget.__main__ import CONFIGURATION
-from bench.budget.fill import ROOT, TEMPLATE, account_of, fill
+from bench.budget.fill import TEMPLATE, account_of, fill
 from bench.budget.load import UNIT
 from tests.support.budget_process import Service, service
 from tests.support.postgres_server import postgres_server
@@ -39,18 +38,7 @@ OPTIONS = (("grpc.max_receive_message_length", -1),)
 ACCOUNT = pb.Account(path=account_of(1))
 READINGS: dict[str, Callable[[Any, Any], Awaitable[Any]]] = {
     "VerifyLedger": lambda admin, _: admin.VerifyLedger(admin_pb2.VerifyLedgerRequest()),
-    "ListCharges": lambda admin, _: admin.ListCharges(
-        admin_pb2.ListChargesRequest(account=ACCOUNT, page_size=100)
-    ),
-    "GetUsageReport": lambda admin, _: admin.GetUsageReport(
-        admin_pb2.GetUsageReportRequest(
-            account=pb.Account(path=[ROOT]),
-            depth=2,
-            start_time=Timestamp(seconds=int(time()) - DAY_SECONDS),
-            days=2,
-            call_limits=[1],
-        )
-    ),
+    "ReadJournal": lambda admin, _: admin.ReadJournal(admin_pb2.ReadJournalRequest(under=ACCOUNT)),
     "GetBudget": lambda _, stub: stub.GetBudget(
         pb.GetBudgetRequest(account=ACCOUNT, with_policy_statements=True)
     ),

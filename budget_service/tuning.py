@@ -41,7 +41,7 @@ class Tuning:
             other callers have their turn.
         max_statements: How many different policy statements an answer may hold, over all levels; at their greatest
             length they take four megabytes.
-        dropped_at_once: How many archived entries are dropped from a store at a time.
+        dropped_at_once: How many trimmed entries are dropped from a store at a time.
     """
 
     redis_answer_seconds: float = 2.0

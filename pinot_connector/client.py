@@ -288,8 +288,7 @@ class AsyncPrivateClient(ClientBase[Awaitable[PrivateResult]]):
             InvalidQuestion: a number is out of range.
             AccountUnknown: the account has no budget.
             ServiceRefused: the budget is in another currency than dp_service's policy (`reason` UNIT_MISMATCH), or the
-                ledger cannot report what was published under the window's charges (STATEMENTS_ARCHIVED,
-                TOO_MANY_STATEMENTS).
+                ledger cannot report what was published under the window's charges (TOO_MANY_STATEMENTS).
             ServiceUnavailable: one of the services does not answer.
 
         Example:

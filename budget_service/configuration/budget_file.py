@@ -7,7 +7,6 @@
     leases: {share_percent: 10, outstanding_percent: 50, seconds: 600}      # only if regions borrow from this ledger
     administration:
       requires_reason: true                     # every change by an administrator says why; default false
-      archive_days: 3650                        # what is older leaves the archives; default 0: nothing does
     accounts:
       - path: [acme]
         limit: {information: 9000, calls: 900}

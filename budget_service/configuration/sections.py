@@ -29,9 +29,6 @@ class Leases(Strict):
 
 
 class Administration(Strict):
-    """What administrators do: say why, if `requires_reason`.
-
-    Archives keep an entry for `archive_days`; 0: for good."""
+    """What administrators do: say why, if `requires_reason`."""
 
     requires_reason: bool = False
-    archive_days: int = Field(default=0, ge=0, le=36_525)

@@ -25,13 +25,15 @@ class RootRecord(Struct, frozen=True, gc=False):
     """What is kept once for a root account.
 
     Its currency, the last time recorded, the version of its stored limits, and how far its time is ahead of the store's
-    clock since an administrator resumed it.
+    clock since an administrator resumed it; how many entries its journal ever had, and the digest of all of them.
     """
 
     currency: Currency = UNUSED
     last_time: Microseconds = 0
     limits_version: int = 0
     ahead: Microseconds = 0
+    entries: int = 0
+    digest: str = ""
 
     def now(self, clock: Microseconds) -> Microseconds:
         """Return the ledger's time by the store's clock, or the last time recorded if the clock went back."""

@@ -11,8 +11,9 @@ from enum import Enum
 from msgspec.structs import replace
 
 from budget_service.ledger.balances import Balance, PastDay
+from budget_service.ledger.base import Base
+from budget_service.ledger.chain import next_digest
 from budget_service.ledger.currency import UNUSED, Currency
-from budget_service.ledger.digests import digest
 from budget_service.ledger.state import EntryKind, JournalEntry, Reservation, RootRecord
 from budget_service.ledger.values import NOTHING, Account, Cost, Hold, Unit, capped_sum
 from budget_service.ledger.windows import Microseconds
@@ -27,7 +28,7 @@ class Sum(Enum):
     TIME = "time"
     AHEAD = "ahead"
     STATE = "state"
-    CHECKPOINT = "checkpoint"
+    JOURNAL = "journal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +37,8 @@ class Difference:
 
     Without a `unit` the numbers are of another kind. For a currency they are when it begins. For the time of a root
     they are its last time, and the one nearest to it that is possible. For the state of an account they are 0 if it is
-    open and 1 if it is closed. For a checkpoint
-    `kept` is of how many entries it was made, and `rebuilt` how many there are, or 0 if they are others.
+    open and 1 if it is closed. For the journal `kept` is how many entries
+    there were ever, and `rebuilt` how many are found, or 0 if they are others.
     """
 
     level: Account
@@ -48,29 +49,16 @@ class Difference:
     rebuilt: int
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """The verified sums of a root's journal up to `position`, with the number and the digest of its entries.
-
-    `closed` are the accounts that were closed then. `time` is the newest of these entries', and `ahead` how far they
-    let the root's time be ahead of the clock.
-    """
-
-    position: str = ""
-    entries: int = 0
-    digest: str = ""
-    spent: Mapping[Account, Mapping[Microseconds, Cost]] = field(default_factory=dict)
-    currency: Currency = UNUSED
-    closed: frozenset[Account] = frozenset()
-    time: Microseconds = 0
-    ahead: Microseconds = 0
-
-
 @dataclass
 class RebuiltStates:
     """The accounts that are closed according to the journal: `add` every entry once, in order."""
 
     closed: set[Account]
+
+    @staticmethod
+    def after(base: Base) -> RebuiltStates:
+        """Return the states of a base, to be continued."""
+        return RebuiltStates(set(map(Account.of_text, base.closed)))
 
     def add(self, entry: JournalEntry) -> None:
         """Follow one entry."""
@@ -89,15 +77,15 @@ class RebuiltStates:
 class Rebuilt:
     """What was spent according to the journal, by level and start of day, and in which currency.
 
-    `add` every entry once, in order. A charge counts on the days of the levels that it names.
+    `add` every entry once, in order. A charge counts on the days of the levels that it names. All days before `until`
+    are taken together: see `base`.
     """
 
     entries: int = 0
     digest: str = ""
+    # Days before it are one, which begins at 0.
+    until: Microseconds = 0
     spent: dict[Account, dict[Microseconds, Cost]] = field(default_factory=lambda: defaultdict(dict))
-    kept: dict[Account, list[Microseconds]] = field(default_factory=dict)
-    # Of which blocks there are sums at a level.
-    blocks: dict[tuple[str, ...], set[str]] = field(default_factory=lambda: defaultdict(set))
     currency: Currency = UNUSED
     time: Microseconds = 0
     ahead: Microseconds = 0
@@ -106,26 +94,18 @@ class Rebuilt:
     day_end: Microseconds = 0
 
     @staticmethod
-    def after(checkpoint: Checkpoint) -> Rebuilt:
-        """Return the sums of a checkpoint, to be continued."""
-        rebuilt = Rebuilt(checkpoint.entries, checkpoint.digest, currency=checkpoint.currency)
-        rebuilt.time, rebuilt.ahead = checkpoint.time, checkpoint.ahead
-        for level, spans in checkpoint.spent.items():
-            rebuilt.continue_from(level, spans)
+    def after(base: Base) -> Rebuilt:
+        """Return the sums of a base, to be continued. Raises InvalidFieldError."""
+        rebuilt = Rebuilt(base.entries, base.digest, base.until, currency=base.currency)
+        rebuilt.time, rebuilt.ahead = base.time, base.ahead
+        for level, amounts in base.spent.items():
+            rebuilt.spent[Account.of_text(level)] = {0: Cost(*amounts)}
         return rebuilt
 
-    def continue_from(self, level: Account, spans: Mapping[Microseconds, Cost]) -> None:
-        """Take the sums of a level, or of a block of it, from a checkpoint."""
-        self._spans(level).update(spans)
-
-    def _spans(self, level: Account) -> dict[Microseconds, Cost]:
-        if level.block:
-            self.blocks[level.path].add(level.block)
-        return self.spent[level]
-
-    def by_day(self, level: Account) -> dict[Microseconds, Cost]:
-        """Return what was spent at a level, with a sum for each day that is kept at a compared balance."""
-        return by_day(self.spent[level], self.kept.get(level, ()))
+    def sums(self) -> dict[str, tuple[int, int]]:
+        """Return what was spent at each level on all days together, as a base has it."""
+        found = {level: capped_sum(spans.values()) for level, spans in self.spent.items()}
+        return {level.text: (cost.information, cost.calls) for level, cost in found.items()}
 
     def add(self, entry: JournalEntry) -> None:
         """Count one entry on all its levels."""
@@ -144,15 +124,25 @@ class Rebuilt:
             return
         self.currency = currency.charged(entry.unit_id)
         for hold in entry.holds:
-            spans, start = self._spans(hold.level_of(entry.account)), hold.window_start
+            spans, start = self.spent[hold.level_of(entry.account)], self._start(hold)
             spans[start] = spans.get(start, NOTHING) + entry.cost_at(hold.depth)
 
     def _subtract(self, entry: JournalEntry) -> None:
         for hold in entry.holds:
-            spans = self._spans(hold.level_of(entry.account))
-            before, cost = spans.get(hold.window_start, NOTHING), entry.cost_at(hold.depth)
+            spans, start = self.spent[hold.level_of(entry.account)], self._start(hold)
+            before, cost = spans.get(start, NOTHING), entry.cost_at(hold.depth)
             # A refund of more than was charged is not subtracted; then the balance differs.
-            spans[hold.window_start] = before - cost if cost.within(before) else before
+            spans[start] = before - cost if cost.within(before) else before
+
+    def _start(self, hold: Hold) -> Microseconds:
+        return hold.window_start if hold.window_start >= self.until else 0
+
+    def _folded(self, days: Mapping[Microseconds, Cost]) -> dict[Microseconds, Cost]:
+        """Return the sums of days with those before `until` as one."""
+        found = {start: cost for start, cost in days.items() if start >= self.until}
+        if early := [cost for start, cost in days.items() if start < self.until]:
+            found[0] = capped_sum(early)
+        return found
 
     def differences(
         self,
@@ -169,10 +159,10 @@ class Rebuilt:
         self.day_start = max(self.day_start, balance.day.start)
         self.day_end = max(self.day_end, balance.day.end)
         kept = {day.start: day.spent for day in past} | {balance.day.start: balance.today}
-        self.kept[level] = sorted(kept)
-        rebuilt = by_day(self.spent.get(level, {}), self.kept[level])
-        for start in sorted(kept.keys() | rebuilt.keys()):
-            spent = kept.get(start, NOTHING)
+        rebuilt = self._folded(by_day(self.spent.get(level, {}), sorted(kept)))
+        compared = self._folded(kept)
+        for start in sorted(compared.keys() | rebuilt.keys()):
+            spent = compared.get(start, NOTHING)
             yield from _compared(level, Sum.SPENT, start, spent, rebuilt.get(start, NOTHING))
         # The balance says itself what it counts. What counts by its rule is compared whatever it says.
         counts_from = max(balance.rule_counts_from(), since)
@@ -197,6 +187,13 @@ class Rebuilt:
             found = replace(found, unit_id="")
         if found != expected:
             yield Difference(root, None, Sum.CURRENCY, None, found.since, expected.since)
+
+    def journal_differences(self, root: Account, kept: RootRecord) -> Iterator[Difference]:
+        """Compare the number and the digest of all entries with those that the root keeps."""
+        if self.entries != kept.entries:
+            yield Difference(root, None, Sum.JOURNAL, None, kept.entries, self.entries)
+        elif self.digest != kept.digest:
+            yield Difference(root, None, Sum.JOURNAL, None, kept.entries, 0)
 
     def time_differences(
         self, root: Account, kept: RootRecord, unexplained: Microseconds
@@ -224,37 +221,6 @@ class Rebuilt:
         """Return what was last charged at a level that has no balance."""
         start = max(self.spent[level])
         yield from _compared(level, Sum.SPENT, start, NOTHING, self.spent[level][start])
-
-
-def next_digest(before: str, entry: JournalEntry) -> str:
-    """Return the digest of all entries up to one, from that of those before it."""
-    return digest((before.encode(), *entry_parts(entry)))
-
-
-def entry_parts(entry: JournalEntry) -> list[bytes]:
-    """Return the fields of an entry as the digest of a checkpoint takes them.
-
-    Fields that few entries have are there only where the entry has them, behind their names, which cannot be confused
-    with numbers.
-    """
-    amounts = (str(entry.cost.information), str(entry.cost.calls), entry.unit_id)
-    ids = (entry.request_id, entry.release_id, entry.query_id, str(entry.time))
-    holds = (part for hold in entry.holds for part in _hold_parts(hold))
-    stated = ("policy_statement", entry.policy_statement) if entry.policy_statement else ()
-    fields = (entry.kind.value, entry.account.text, *amounts, *ids, *holds, *stated, *_rarer_fields(entry))
-    return [field.encode() for field in fields]
-
-
-def _hold_parts(hold: Hold) -> tuple[str, ...]:
-    counted = (str(hold.depth), str(hold.window_start))
-    return (*counted, "block", hold.block) if hold.block else counted
-
-
-def _rarer_fields(entry: JournalEntry) -> tuple[str, ...]:
-    shared = entry.shared_cost
-    counted = () if shared is None else ("shared_cost", str(shared.information), str(shared.calls))
-    acts = (("reason", entry.reason), ("actor", entry.actor), ("change", entry.change))
-    return (*counted, *(part for act in acts if act[1] for part in act))
 
 
 def by_day(spans: Mapping[Microseconds, Cost], starts: Sequence[Microseconds]) -> dict[Microseconds, Cost]:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
 import re
 from dataclasses import dataclass
 from typing import TypeVar
@@ -18,11 +15,9 @@ from budget_service.ledger.acts.currency import ChangeCurrency
 from budget_service.ledger.acts.refund import Refund
 from budget_service.ledger.acts.reopen import ReopenAccount
 from budget_service.ledger.acts.set_limits import SetLimits
-from budget_service.ledger.digests import digest
 from budget_service.ledger.ignorable import has_ignorable
 from budget_service.ledger.limits import MAX_CHANGED_AT_ONCE, parse_change
 from budget_service.ledger.state import EntryKind, JournalEntry
-from budget_service.ledger.usage import MAX_DAYS, Curve, Usage
 from budget_service.ledger.values import (
     Account,
     InvalidFieldError,
@@ -31,9 +26,6 @@ from budget_service.ledger.values import (
     has_invisible,
 )
 from budget_service.ledger.verification import Difference
-from budget_service.ledger.windows import (
-    Microseconds,
-)
 from budget_service.server.limit_messages import limit_message, parse_limit_message, parse_time
 from budget_service.server.messages import parse_account, parse_id, parse_unit_id
 from budget_service.server.refunds import without_charge
@@ -41,7 +33,6 @@ from budget_service.server.responses import cost_message, timestamp
 
 MAX_PAGE = 1000
 DEFAULT_PAGE = 100
-MAX_CURVES = 100
 MAX_REASON_CHARACTERS = 256
 
 # Of a store: one number, or the two of Redis.
@@ -64,26 +55,12 @@ _KINDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    """Which charges are listed: those of an account and below, in [start, end), after a position of the journal."""
+class Reading:
+    """Which part of a journal is read: entries `under` an account, among the next `at_most` after a position."""
 
-    account: Account
-    start: Microseconds
-    end: Microseconds | None
-    most: int
+    under: Account
     after: str
-
-    def matches(self, entry: JournalEntry) -> bool:
-        """Return whether an entry of the account is listed."""
-        return self.start <= entry.time and (self.end is None or entry.time < self.end)
-
-    def token(self, position: str) -> str:
-        """Return the page token for the page after a position."""
-        return base64.urlsafe_b64encode(json.dumps([self._digest(), position]).encode()).decode()
-
-    def _digest(self) -> str:
-        fields = (self.account.text, str(self.start), str(self.end))
-        return digest(field.encode() for field in fields)
+    at_most: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,23 +100,12 @@ def parse_set_limits(message: pb.SetLimitsRequest, sender: Administrator) -> Set
 
 def parse_begin_currency(message: pb.BeginCurrencyRequest, sender: Administrator) -> ChangeCurrency:
     """Return the request, or raise InvalidFieldError."""
-    unit_id = parse_unit_id(message.unit_id, "unit_id")
+    unit_id = parse_unit_id(message.unit_id, "unit_id") if message.unit_id else ""
     return ChangeCurrency(
         account=parse_root(message.account),
         request_id=parse_id(message.request_id, "request_id"),
         actor=sender.actor,
         unit_id=unit_id,
-        reason=sender.reason(message.reason),
-    )
-
-
-def parse_withdraw_currency(message: pb.WithdrawCurrencyRequest, sender: Administrator) -> ChangeCurrency:
-    """Return the request, or raise InvalidFieldError."""
-    return ChangeCurrency(
-        account=parse_root(message.account),
-        request_id=parse_id(message.request_id, "request_id"),
-        actor=sender.actor,
-        unit_id="",
         reason=sender.reason(message.reason),
     )
 
@@ -185,47 +151,27 @@ def parse_root(message: budget_pb2.Account) -> Account:
     return account
 
 
-def parse_listing(message: pb.ListChargesRequest) -> Listing:
+def parse_reading(message: pb.ReadJournalRequest) -> Reading:
     """Return the request, or raise InvalidFieldError."""
-    if not 0 <= message.page_size <= MAX_PAGE:
-        raise InvalidFieldError("page_size", f"must be between 0 and {MAX_PAGE}")
-    start = parse_time(message.start_time, "start_time") if message.HasField("start_time") else 0
-    end = parse_time(message.end_time, "end_time") if message.HasField("end_time") else None
-    if message.after and not _POSITION.fullmatch(message.after):
-        raise InvalidFieldError("after", "must be the position of an entry, as it was listed")
-    most = message.page_size or DEFAULT_PAGE
-    first = Listing(parse_account(message.account), start, end, most, message.after)
-    if not message.page_token:
-        return first
-    after = _position(message.page_token, first)
-    return Listing(first.account, start, end, first.most, after)
+    if not 0 <= message.at_most <= MAX_PAGE:
+        raise InvalidFieldError("at_most", f"must be between 0 and {MAX_PAGE}")
+    after = parse_position(message.after, "after") if message.after else ""
+    under = Account.parse(message.under.path, "under.path")
+    return Reading(under, after, message.at_most or DEFAULT_PAGE)
 
 
-def parse_usage(message: pb.GetUsageReportRequest, account: Account) -> Usage:
-    """Return an empty usage report for the request, or raise InvalidFieldError."""
-    if not account.depth <= message.depth <= 4:
-        raise InvalidFieldError("depth", "must be between the account's own number of segments and 4")
-    if not 1 <= message.days <= MAX_DAYS:
-        raise InvalidFieldError("days", f"must be between 1 and {MAX_DAYS}")
-    for field, limits in (
-        ("information_limits", message.information_limits),
-        ("call_limits", message.call_limits),
-    ):
-        if len(limits) > MAX_CURVES:
-            raise InvalidFieldError(field, f"must be at most {MAX_CURVES} numbers")
-        if (number := next((each for each, limit in enumerate(limits) if limit < 0), None)) is not None:
-            raise InvalidFieldError(f"{field}[{number}]", "must not be negative")
-    if not message.HasField("start_time"):
-        # 1970 would be taken for it, and the report be empty.
-        raise InvalidFieldError("start_time", "must say when the days begin")
-    return Usage(parse_time(message.start_time, "start_time"), message.days, message.depth)
+def parse_position(text: str, field: str) -> str:
+    """Return the position of an entry, or raise InvalidFieldError."""
+    if not _POSITION.fullmatch(text):
+        raise InvalidFieldError(field, "must be the position of an entry, as it was read")
+    return text
 
 
-def entry_message(entry: JournalEntry, position: str) -> pb.ChargeEntry:
+def entry_message(entry: JournalEntry, position: str) -> pb.JournalEntry:
     """Return an entry of the journal as a message."""
     before, after = parse_change(entry.change) if entry.kind is EntryKind.LIMIT else (None, None)
     blocks = blocks_of(entry.holds)
-    return pb.ChargeEntry(
+    return pb.JournalEntry(
         position=position,
         account=budget_pb2.Account(path=entry.account.path),
         cost=cost_message(entry.cost, entry.unit_id, blocks),
@@ -243,11 +189,6 @@ def entry_message(entry: JournalEntry, position: str) -> pb.ChargeEntry:
         limit_after=None if after is None else limit_message(after),
         actor=entry.actor,
     )
-
-
-def curve_message(curve: Curve) -> pb.UsageCurve:
-    """Return a curve as a message."""
-    return pb.UsageCurve(unit=curve.unit.value, limit=curve.limit, exhausted_accounts=curve.exhausted)
 
 
 def difference_message(found: Difference) -> pb.Difference:
@@ -275,13 +216,3 @@ def parse_reason(text: str) -> str:
 def _change(message: pb.LimitChange, field: str) -> tuple[Account, Limit | None]:
     level = Account.parse(message.path, f"{field}.path")
     return level, parse_limit_message(message.limit, f"{field}.limit") if message.HasField("limit") else None
-
-
-def _position(token: str, listing: Listing) -> str:
-    try:
-        _, position = json.loads(base64.urlsafe_b64decode(token.encode()))
-    except (ValueError, TypeError, RecursionError, binascii.Error):
-        position = ""
-    if not isinstance(position, str) or not _POSITION.fullmatch(position) or token != listing.token(position):
-        raise InvalidFieldError("page_token", "must be that of the last page with the same account and times")
-    return position

@@ -18,19 +18,18 @@ from budget_service.ledger.acts.set_limits import SetLimits as ChangedLimits
 from budget_service.ledger.ignorable import PROBLEM, first_ignorable
 from budget_service.ledger.limits import NO_LIMITS
 from budget_service.ledger.outcomes import Cancelled, ClockResumed, CurrencyChanged, LimitsSet
-from budget_service.ledger.values import InvalidFieldError, Unit
+from budget_service.ledger.values import InvalidFieldError
 from budget_service.server import admin_messages as messages
 from budget_service.server import audit, rpc_errors
 from budget_service.server.account_changes import require_known
-from budget_service.server.checkpointing import Checkpointing, note_backup
 from budget_service.server.ledger import Ledger
 from budget_service.server.limit_cache import LimitCache
-from budget_service.server.messages import parse_account
 from budget_service.server.refunds import with_charge
 from budget_service.server.request_runner import Context, RequestRunner
 from budget_service.server.responses import cost_message, duration, timestamp
 from budget_service.server.service import success
 from budget_service.server.settings import LiveSettings
+from budget_service.server.trimming import note_backup, trimmed
 from budget_service.stores.interface import BackupFailedError
 from budget_service.tuning import Tuning
 
@@ -78,7 +77,6 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         readings: RequestRunner,
         *,
         actor_of: ActorOf,
-        archive: Path | None,
         backups: Path | None,
         tuning: Tuning,
     ) -> None:
@@ -90,7 +88,6 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         self._actor_of = actor_of
         self._backups = backups
         self._tuning = tuning
-        self._checkpointing = Checkpointing(ledger, archive, tuning)
 
     def _sender(self, context: Context) -> messages.Administrator:
         """Return who sends a call. Raises RefusalError."""
@@ -137,21 +134,12 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
     async def BeginCurrency(
         self, message: pb.BeginCurrencyRequest, context: Context
     ) -> pb.BeginCurrencyResponse:
-        """Plan another currency."""
+        """Plan another currency, or withdraw the plan."""
         request = messages.parse_begin_currency(message, self._sender(context))
         answer = await self._limits.change_currency(request)
         outcome = success(answer, CurrencyChanged, request)
-        return pb.BeginCurrencyResponse(begins_at=timestamp(outcome.begins_at), replayed=answer.replayed)
-
-    @_changing
-    async def WithdrawCurrency(
-        self, message: pb.WithdrawCurrencyRequest, context: Context
-    ) -> pb.WithdrawCurrencyResponse:
-        """Withdraw a planned currency."""
-        request = messages.parse_withdraw_currency(message, self._sender(context))
-        answer = await self._limits.change_currency(request)
-        success(answer, CurrencyChanged, request)
-        return pb.WithdrawCurrencyResponse(replayed=answer.replayed)
+        begins_at = timestamp(outcome.begins_at) if request.unit_id else None
+        return pb.BeginCurrencyResponse(begins_at=begins_at, replayed=answer.replayed)
 
     @_changing
     async def ResumeClock(self, message: pb.ResumeClockRequest, context: Context) -> pb.ResumeClockResponse:
@@ -199,36 +187,23 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         return pb.ReopenAccountResponse(replayed=answer.replayed)
 
     @_reading
-    async def ListCharges(self, message: pb.ListChargesRequest, context: Context) -> pb.ListChargesResponse:
-        """List charges."""
-        listing = messages.parse_listing(message)
-        response = pb.ListChargesResponse()
-        if not message.page_token:
-            asked = (listing.account.root, listing.after, listing.start)
-            response.archived = await audit.is_archived(self._store, *asked)
-        position = listing.after
-        async for each, entry in audit.entries_of(self._store, listing.account, listing.after, self._tuning):
-            if listing.matches(entry):
-                if len(response.charges) == listing.most:
-                    response.next_page_token = listing.token(position)
-                    break
-                response.charges.append(messages.entry_message(entry, each))
-            position = each
+    async def ReadJournal(self, message: pb.ReadJournalRequest, context: Context) -> pb.ReadJournalResponse:
+        """Read the journal."""
+        asked = messages.parse_reading(message)
+        response = pb.ReadJournalResponse(last=asked.after)
+        if not asked.after:
+            response.trimmed = (await self._store.base(asked.under.root)).entries
+        left = asked.at_most
+        while left and not response.is_end:
+            most = min(left, self._tuning.journal_page)
+            page = await self._store.journal(asked.under.root, response.last, "", most)
+            for position, entry in page:
+                response.last = position
+                if entry.account.level(asked.under.depth) == asked.under:
+                    response.entries.append(messages.entry_message(entry, position))
+            left -= most
+            response.is_end = len(page) < most
         return response
-
-    @_reading
-    async def GetUsageReport(
-        self, message: pb.GetUsageReportRequest, context: Context
-    ) -> pb.GetUsageReportResponse:
-        """Report how soon limits would have been exhausted."""
-        account = parse_account(message.account)
-        usage = messages.parse_usage(message, account)
-        await audit.measure(self._store, account, usage, self._tuning)
-        curves = [usage.curve(Unit.INFORMATION, limit) for limit in message.information_limits]
-        curves += [usage.curve(Unit.CALLS, limit) for limit in message.call_limits]
-        return pb.GetUsageReportResponse(
-            accounts=len(usage.spent), curves=[messages.curve_message(each) for each in curves]
-        )
 
     async def _roots_of(self, message: pb.VerifyLedgerRequest) -> list[str]:
         """Return the root account of a message, or all; raise InvalidFieldError."""
@@ -248,7 +223,6 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
             # Sums that no ledger can have are a fault of the journal.
             with self._store.reading("journal", root):
                 await audit.verify(self._store, root, found, self._tuning)
-                await audit.verify_checkpointed(self._store, root, found, self._tuning)
         return pb.VerifyLedgerResponse(
             entries=found.entries,
             balances=found.balances,
@@ -257,13 +231,15 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         )
 
     @_changing
-    async def SealJournal(self, message: pb.SealJournalRequest, context: Context) -> pb.SealJournalResponse:
-        """Make checkpoints of journals, and archive them if asked."""
+    async def TrimJournal(self, message: pb.TrimJournalRequest, context: Context) -> pb.TrimJournalResponse:
+        """Drop the oldest entries of a journal."""
         sender = self._sender(context)
         root, reason = messages.parse_root(message.account).root, sender.reason(message.reason)
-        days = self._settings.current.configuration.administration.archive_days
-        return await self._checkpointing.seal(
-            root, archive=message.archive, days=days, actor=sender.actor, reason=reason
+        exported = messages.parse_position(message.exported, "exported")
+        stored = (await self._store.all_limits(root)).limits
+        rules = self._settings.current.configuration.rules_of(root, stored)
+        return await trimmed(
+            self._store, root, exported, rules, by=(sender.actor, reason), tuning=self._tuning
         )
 
     async def _back_up(self, message: pb.BackUpLedgerRequest, context: Context) -> pb.BackUpLedgerResponse:

@@ -1,25 +1,19 @@
-"""Reads a whole ledger page by page while it is in use: verification and usage reports."""
+"""Verifies a whole ledger page by page while it is in use, and makes the base of what may be trimmed of it."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from budget_service.ledger.state import JournalEntry
-from budget_service.ledger.usage import Usage
+from budget_service.ledger.base import Base, LevelFacts, is_trimmable
+from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import Account
-from budget_service.ledger.verification import (
-    Checkpoint,
-    Difference,
-    Rebuilt,
-    RebuiltStates,
-    Sum,
-    held_by_level,
-    next_digest,
-)
+from budget_service.ledger.verification import Difference, Rebuilt, RebuiltStates, held_by_level
 from budget_service.ledger.windows import Microseconds
 from budget_service.server.pacing import in_turns
-from budget_service.stores.interface import Store, StoreUnavailableError
+from budget_service.stores.interface import Store, StoreUnavailableError, position_numbers
 from budget_service.tuning import DEFAULTS, Tuning
 
 MAX_DIFFERENCES = 1000
@@ -50,51 +44,105 @@ class Verification:
             self.differences.append(difference)
 
 
-async def verify(store: Store, root: str, found: Verification, tuning: Tuning = DEFAULTS) -> Checkpoint:
-    """Add up a root's journal from its checkpoint and compare every balance with the sums, and every account's state.
+class Trim(NamedTuple):
+    """Up to which position, and to which time, entries may be trimmed."""
 
-    The journal only grows, so it is read up to the position of each page of balances. Where a checkpoint was made
-    meanwhile, what it covers may have been archived before it was read, and all is compared again.
+    position: str
+    until: Microseconds
+
+
+NOTHING = Trim("", 0)
+
+
+async def verify(
+    store: Store, root: str, found: Verification, tuning: Tuning = DEFAULTS, *, trim: Trim = NOTHING
+) -> Base:
+    """Add up a root's journal from its base and compare every balance with the sums, and every account's state.
+
+    The journal only grows, so it is read up to the position of each page of balances. Where it was trimmed meanwhile,
+    entries may have been dropped before they were read, and all is compared again.
 
     Args:
         store: The ledger.
         root: The root account's name.
         found: Counts what was compared, and collects the differences.
         tuning: Sets the length of a page.
+        trim: What may be trimmed.
 
     Returns:
-        The checkpoint to be written if nothing differs.
+        The base that stands for what may be trimmed, to be written if nothing differs.
 
     Raises:
         StoreError: The store failed.
     """
     for _ in range(MAX_ATTEMPTS):
-        last, compared = await store.checkpoint(root), Verification()
-        verified = await _verify_from(last, store, root, compared, tuning)
-        if (await store.checkpoint(root, ())).position == last.position:
+        last, compared = await store.base(root), Verification()
+        trimmed = await _verify_from(last, store, root, compared, Trimmed(last, trim), tuning=tuning)
+        if (await store.base(root)).entries == last.entries:
             found.add(compared)
-            return verified
-    raise StoreUnavailableError("a checkpoint was made each time that the journal was read")
+            return trimmed
+    raise StoreUnavailableError("the journal was trimmed each time that it was read")
+
+
+class Trimmed:
+    """Makes the base of what may be trimmed of a journal: `add` its entries from the last base on, in order."""
+
+    def __init__(self, last: Base, trim: Trim) -> None:
+        self._last, self._to = last, trim
+        self._until = max(last.until, trim.until)
+        self._rebuilt, self._states = Rebuilt.after(last), RebuiltStates.after(last)
+        self._rebuilt.until = self._until
+        self._facts = defaultdict(LevelFacts, last.facts)
+        self._position = last.position
+        self._ended = False
+
+    def add(self, position: str, entry: JournalEntry) -> None:
+        """Take an entry into the base, if it and all before may be trimmed."""
+        is_exported = position_numbers(position) <= position_numbers(self._to.position or "0")
+        self._ended = self._ended or not (is_exported and is_trimmable(entry, self._until))
+        if self._ended:
+            return
+        self._position = position
+        self._rebuilt.add(entry)
+        self._states.add(entry)
+        if entry.kind is EntryKind.LIMIT:
+            self._facts[entry.account.text].limited(entry)
+        for depth in {hold.depth for hold in entry.holds if entry.kind.is_charge}:
+            self._facts[entry.account.level(depth).text].charged(entry, depth)
+
+    @property
+    def base(self) -> Base:
+        """Return the base."""
+        rebuilt = self._rebuilt
+        if rebuilt.entries == self._last.entries:
+            return self._last
+        return Base(
+            position=self._position,
+            entries=rebuilt.entries,
+            digest=rebuilt.digest,
+            until=self._until,
+            time=rebuilt.time,
+            ahead=rebuilt.ahead,
+            currency=rebuilt.currency,
+            closed=sorted(each.text for each in self._states.closed),
+            spent=rebuilt.sums(),
+            facts=dict(self._facts),
+        )
 
 
 async def _verify_from(
-    last: Checkpoint, store: Store, root: str, found: Verification, tuning: Tuning
-) -> Checkpoint:
-    rebuilt, states, seen = (
-        Rebuilt.after(replace(last, spent={})),
-        RebuiltStates(set(last.closed)),
-        set[Account](),
-    )
-    async for level, spans in in_turns(last.spent.items()):
-        rebuilt.continue_from(level, spans)
+    last: Base, store: Store, root: str, found: Verification, trimmed: Trimmed, *, tuning: Tuning
+) -> Base:
+    rebuilt, states, seen = Rebuilt.after(last), RebuiltStates.after(last), set[Account]()
     after, position, unexplained = "", last.position, 0
     early: set[Account] | None = None
     while early is None or after:
         page = await store.balances(root, after, tuning.journal_page)
         if page.position:
-            async for _, entry in entries(store, root, position, page.position, tuning):
+            async for each, entry in entries(store, root, position, page.position, tuning):
                 rebuilt.add(entry)
                 states.add(entry)
+                trimmed.add(each, entry)
         # A journal without entries in the store has no position of its own.
         position, after = page.position or position, page.after
         # Levels that are newer than the first page may be absent from it.
@@ -108,6 +156,7 @@ async def _verify_from(
         seen.update(level for level, _ in page.balances)
     account = Account((root,))
     for difference in (
+        *rebuilt.journal_differences(account, page.root),
         *rebuilt.currency_differences(account, page.root.currency),
         *rebuilt.time_differences(account, page.root, unexplained),
     ):
@@ -116,39 +165,10 @@ async def _verify_from(
         if level in early and level not in seen:
             for difference in rebuilt.missing(level):
                 found.note(difference)
-    closed = frozenset(states.closed)
     await _verify_states(store, root, position, states, found=found, tuning=tuning)
     found.entries += rebuilt.entries
     found.balances += len(seen)
-    spent = {level: rebuilt.by_day(level) async for level in in_turns(list(rebuilt.spent))}
-    return Checkpoint(
-        position,
-        rebuilt.entries,
-        rebuilt.digest,
-        spent,
-        rebuilt.currency,
-        closed,
-        rebuilt.time,
-        rebuilt.ahead,
-    )
-
-
-async def verify_checkpointed(
-    store: Store, root: str, found: Verification, tuning: Tuning = DEFAULTS
-) -> None:
-    """Compare a root's entries up to its checkpoint with the digest of those that it was made of.
-
-    If some are archived, the others' digest is compared when they are archived too. Raises StoreError.
-    """
-    checkpoint, count, last = await store.checkpoint(root, ()), 0, ""
-    if not checkpoint.entries:
-        return
-    async for _, entry in entries(store, root, "", checkpoint.position, tuning):
-        count, last = count + 1, next_digest(last, entry)
-    are_others = count == checkpoint.entries and last != checkpoint.digest
-    if are_others or count > checkpoint.entries:
-        rebuilt = 0 if are_others else count
-        found.note(Difference(Account((root,)), None, Sum.CHECKPOINT, None, checkpoint.entries, rebuilt))
+    return trimmed.base
 
 
 async def _verify_states(
@@ -167,38 +187,6 @@ async def _verify_states(
                 found.note(difference)
             return
     raise StoreUnavailableError("accounts were closed or opened each time that they were read")
-
-
-async def measure(store: Store, account: Account, usage: Usage, tuning: Tuning = DEFAULTS) -> None:
-    """Add the charges of an account and of those below it to a usage report. Raises StoreError."""
-    async for _, entry in entries_of(store, account, "", tuning):
-        usage.add(entry)
-
-
-async def is_archived(store: Store, root: str, after: str, start: Microseconds) -> bool:
-    """Return whether entries of a root after a position, from a time on, may be in archives alone.
-
-    Raises StoreError.
-    """
-    checkpoint = await store.checkpoint(root, ())
-    last = checkpoint.position
-    if last in ("", after) or 0 < checkpoint.time < start:
-        return False
-    # The oldest go first: as long as an entry before is there, those after it are.
-    return not await store.journal(root, "", after or last, 1)
-
-
-async def entries_of(
-    store: Store, account: Account, after: str, tuning: Tuning = DEFAULTS
-) -> AsyncIterator[tuple[str, JournalEntry]]:
-    """Give the entries of an account and of those below it after a position. Raises StoreError."""
-    is_last = False
-    while not is_last:
-        page = await store.matching((account,), after, tuning.journal_page)
-        for each in page.entries:
-            if each[1].account.level(account.depth) == account:
-                yield each
-        after, is_last = page.after, not page.after
 
 
 async def entries(

@@ -91,13 +91,11 @@ OPTIONS = (
 _SPEND = ("ReserveBudget", "UpdateBudget", "ReleaseReservation")
 _ADMIN = (
     "SetLimits",
-    "ListCharges",
-    "GetUsageReport",
+    "ReadJournal",
     "VerifyLedger",
-    "SealJournal",
+    "TrimJournal",
     "BackUpLedger",
     "BeginCurrency",
-    "WithdrawCurrency",
     "ResumeClock",
     "RefundCharge",
     "CloseAccount",
@@ -270,7 +268,6 @@ async def administering(
     ledger: Ledger,
     settings: LiveSettings,
     listen: str,
-    archive: Path | None = None,
     backups: Path | None = None,
     *,
     server: grpc.aio.Server | None = None,
@@ -281,9 +278,8 @@ async def administering(
 ) -> AsyncIterator[str]:
     """Serve the administrator's service on an address of its own; arguments as in `serving`.
 
-    Journals with a checkpoint may be moved to the folder `archive`, and a ledger in SQLite copied to `backups`. Changes
-    are refused while the ledger's failure detector, which `serving` runs, finds that the store must not be used. Reads
-    are not refused: they help to repair it.
+    A ledger in SQLite may be copied to the folder `backups`. Changes are refused while the ledger's failure detector,
+    which `serving` runs, finds that the store must not be used. Reads are not refused: they help to repair it.
     """
     server = server or new_server(request_bytes=ADMIN_REQUEST_BYTES)
     changes = RequestRunner(ledger.detector, tuning, names_damage=True)
@@ -294,7 +290,6 @@ async def administering(
         changes,
         readings,
         actor_of=partial(actor_of, security),
-        archive=archive,
         backups=backups,
         tuning=tuning,
     )

@@ -15,17 +15,16 @@ from time import thread_time
 
 from budget_service.ledger.account_statement import AccountStatement
 from budget_service.ledger.act import Act
+from budget_service.ledger.base import Base
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, InvalidFieldError, LevelLimit
-from budget_service.ledger.verification import Checkpoint
 from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.pacing import pause
 from budget_service.stores.interface import (
     BalancePage,
     GroupedEntries,
-    MatchingEntries,
     OutcomeUnknownError,
     Store,
     StoreDamagedError,
@@ -105,42 +104,35 @@ class Ledger:
         async with self._page("journal", root):
             return await self._store.journal(root, after, until, most)
 
-    async def matching(self, levels: Sequence[Account], after: str, most: int) -> MatchingEntries:
-        """Return the oldest entries after a position that are of these levels of one root."""
-        async with self._page("matching", levels[0].root):
-            return await self._store.matching(levels, after, most)
-
     async def latest(self, root: str, before: str, most: int) -> list[tuple[str, JournalEntry]]:
         """Return the newest entries of a root before a position."""
         async with self._page("latest", root):
             return await self._store.latest(root, before, most)
 
-    async def grouped_entries(
-        self, account: Account, before: str, checkpointed: str, most: int
-    ) -> GroupedEntries:
+    async def grouped_entries(self, account: Account, before: str, most: int) -> GroupedEntries:
         """Return the newest entries of an account's root before a position, grouped."""
         async with self._page("grouped_entries", account.text):
-            return await self._store.grouped_entries(account, before, checkpointed, most)
+            return await self._store.grouped_entries(account, before, most)
 
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return about `most` balances of a root."""
         async with self._page("balances", root):
             return await self._store.balances(root, after, most)
 
-    async def checkpoint(self, root: str, levels: Sequence[Account] | None = None) -> Checkpoint:
-        """Return the checkpoint of a root's journal."""
-        with self.reading("checkpoint", root):
-            return await self._store.checkpoint(root, levels)
+    async def base(self, root: str) -> Base:
+        """Return what stands for the dropped entries of a root."""
+        with self.reading("base", root):
+            return await self._store.base(root)
 
-    async def write_checkpoint(self, root: str, checkpoint: Checkpoint) -> None:
-        """Replace the checkpoint."""
-        with self.reading("write_checkpoint", root):
-            await self._store.write_checkpoint(root, checkpoint)
+    async def write_base(self, root: str, base: Base) -> None:
+        """Replace the base."""
+        with self.reading("write_base", root):
+            await self._store.write_base(root, base)
 
-    async def drop_checkpointed(self, root: str, most: int) -> int:
-        """Remove the oldest entries that the checkpoint covers."""
-        with self.reading("drop_checkpointed", root):
-            return await self._store.drop_checkpointed(root, most)
+    async def drop_trimmed(self, root: str, most: int) -> int:
+        """Remove the oldest entries that the base stands for."""
+        with self.reading("drop_trimmed", root):
+            return await self._store.drop_trimmed(root, most)
 
     async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation of this account."""

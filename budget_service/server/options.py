@@ -40,7 +40,6 @@ def parser() -> argparse.ArgumentParser:
         type=Path,
         help="region.yaml: this is the service of a region, which borrows from a home ledger",
     )
-    options.add_argument("--archive", type=Path, help="the folder for archived journals")
     options.add_argument("--backups", type=Path, help="the folder for backups of a ledger in SQLite")
     marks = options.add_mutually_exclusive_group()
     marks.add_argument(

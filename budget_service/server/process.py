@@ -79,8 +79,6 @@ def main(arguments: list[str] | None = None) -> int:
 
         settings = LiveSettings(load_settings(options.config, check), check=check)
         security = Security(SecurityOptions.of(options), METHODS)
-        if options.archive is not None and not options.archive.is_dir():
-            raise ConfigurationError(f"{options.archive} is not a folder to archive journals in")
         require_backups(options.backups, store)
         if options.spend_every_budget and not options.confirm_restored:
             raise ConfigurationError("--spend-every-budget says how --confirm-restored is meant: give both")
@@ -139,9 +137,9 @@ def _region_of(options: argparse.Namespace) -> RegionConfiguration:
             "--confirm-restored and --renew-mark are not for a region: what it has lost, only its home knows. Give a "
             "restored region another name and a new ledger"
         )
-    if any(each is not None for each in (options.admin_listen, options.archive, options.backups)):
+    if any(each is not None for each in (options.admin_listen, options.backups)):
         raise ConfigurationError(
-            "--admin-listen, --archive and --backups are for the home ledger: a region keeps no balances"
+            "--admin-listen and --backups are for the home ledger: a region keeps no balances"
         )
     return load_region(options.region)
 
@@ -274,7 +272,6 @@ class _Program:
                 self.ledger,
                 self.settings,
                 self.options.admin_listen,
-                self.options.archive,
                 self.options.backups,
                 server=self._server(request_bytes=ADMIN_REQUEST_BYTES),
                 security=self.security,

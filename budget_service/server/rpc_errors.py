@@ -6,9 +6,8 @@ INVALID_ARGUMENT     INVALID_FIELD, REQUEST_ID_REUSED, COST_ABOVE_RESERVATION, Q
                      SUM_OVERFLOW                         and BadRequest naming the field
 FAILED_PRECONDITION  RESERVATION_OVER, UNIT_MISMATCH, RELEASE_MISMATCH, TOO_MANY_LIMITS, UNIT_UNCHANGED,
                      CURRENCY_PLANNED, NO_CURRENCY_PLANNED, WINDOW_NEVER_ENDS, CLOCKS_DISAGREE,
-                     CLOCK_NOT_BEHIND, LEDGER_DIFFERS, NO_ARCHIVE, ARCHIVE_MISSING, ARCHIVE_UNWRITABLE, NOT_PAID,
-                     NO_BACKUPS, BACKUP_UNWRITABLE,
-                     TOO_MANY_STATEMENTS, STATEMENTS_ARCHIVED, ACCOUNTS_WITHOUT_END, ACCOUNT_CLOSED,
+                     CLOCK_NOT_BEHIND, LEDGER_DIFFERS, NOT_PAID, NO_BACKUPS, BACKUP_UNWRITABLE,
+                     TOO_MANY_STATEMENTS, ACCOUNTS_WITHOUT_END, ACCOUNT_CLOSED,
                      ACCOUNT_NOT_CLOSED, LEASE_SPENT, LEASE_NOT_YOURS, NOT_LENDING, REGION_TAKEN,
                      CHARGED_IN_REGION
 PERMISSION_DENIED    TICKET_NOT_AUTHENTIC, ROLE_MISSING (another region's name)
@@ -201,18 +200,6 @@ def no_balances() -> Status:
     return _status(code_pb2.UNAVAILABLE, message, _info("HOME_UNAVAILABLE"))
 
 
-def no_archive() -> Status:
-    """Report that the service has no folder for archives."""
-    message = "the service was started without --archive"
-    return _status(code_pb2.FAILED_PRECONDITION, message, _info("NO_ARCHIVE"))
-
-
-def archive_unwritable(problem: str) -> Status:
-    """Report that an archive cannot be written."""
-    message = f"the archive cannot be written: {problem}; nothing was removed from the journal"
-    return _status(code_pb2.FAILED_PRECONDITION, message, _info("ARCHIVE_UNWRITABLE"))
-
-
 def no_backups() -> Status:
     """Report that the service has no folder for backups."""
     message = "the service was started without --backups, which a ledger in SQLite takes"
@@ -231,12 +218,6 @@ def too_many_statements(most: int) -> Status:
     return _status(code_pb2.FAILED_PRECONDITION, message, _info("TOO_MANY_STATEMENTS"))
 
 
-def statements_archived() -> Status:
-    """Report that charges which count are in an archive."""
-    message = "charges that count were archived, so that what was published under them is not known here"
-    return _status(code_pb2.FAILED_PRECONDITION, message, _info("STATEMENTS_ARCHIVED"))
-
-
 def accounts_without_end(pattern: str) -> Status:
     """Report that a change would leave accounts that a wildcard creates without a shared bound."""
     message = (
@@ -248,26 +229,8 @@ def accounts_without_end(pattern: str) -> Status:
 
 def ledger_differs() -> Status:
     """Report that a balance differs from the journal."""
-    message = "the ledger differs from its journal: verify it before a checkpoint is made"
+    message = "the ledger differs from its journal, and nothing was trimmed: verify it first"
     return _status(code_pb2.FAILED_PRECONDITION, message, _info("LEDGER_DIFFERS"))
-
-
-def journal_changed(first: str, last: str) -> Status:
-    """Report that journal entries are not those that the checkpoint was made of."""
-    message = (
-        f"of the journal's entries at {first} to {last} some are not those that the checkpoint was made of; nothing "
-        "was archived"
-    )
-    info = _info("LEDGER_DIFFERS", {"first_position": first, "last_position": last})
-    return _status(code_pb2.FAILED_PRECONDITION, message, info)
-
-
-def archive_missing(last: int) -> Status:
-    """Report that the archive is not in the folder whose digest the next one continues."""
-    message = (
-        f"the archive that ends with entry {last} of this root is not in the folder: put it back there first"
-    )
-    return _status(code_pb2.FAILED_PRECONDITION, message, _info("ARCHIVE_MISSING", {"entries": str(last)}))
 
 
 def ledger_damaged(table: str, key: str) -> Status:

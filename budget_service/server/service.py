@@ -38,7 +38,6 @@ from budget_service.ledger.values import Account, Mode, parse_blocks
 from budget_service.server import messages, responses, rpc_errors
 from budget_service.server.limit_cache import LimitCache
 from budget_service.server.policy_statements import (
-    ArchivedStatementsError,
     TooManyStatementsError,
     policy_statements_of,
 )
@@ -265,15 +264,13 @@ class BudgetService(SpendingService):
             raise rpc_errors.RefusalError(
                 rpc_errors.too_many_statements(self._tuning.max_statements)
             ) from None
-        except ArchivedStatementsError:
-            raise rpc_errors.RefusalError(rpc_errors.statements_archived()) from None
         configuration = self._settings.current.configuration
         counts_worst = configuration.counts_worst_cases
         for level, status in zip(message.levels, found.levels, strict=True):
             depth = len(level.path)
             present = stored.get(account.level(depth)) or configuration.limit_of(account.level(depth))
             if status.mode is not Mode.TRACK and present is not None:
-                largest = found_statements[depth].limits.largest(present, configuration.limit_of)
+                largest = found_statements[depth].largest_limit(present, configuration.limit_of)
                 if largest is not None:
                     level.largest_limit.CopyFrom(responses.cost_message(largest, level.limit.unit_id))
             level.policy_statements.extend(found_statements[depth].statements)

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from functools import lru_cache
 
 from msgspec.json import Decoder, Encoder
 
 from budget_service.ledger.balances import Day
-from budget_service.ledger.currency import Currency
+from budget_service.ledger.base import Base
 from budget_service.ledger.outcomes import Outcome
-from budget_service.ledger.values import Account, Cost
-from budget_service.ledger.verification import Checkpoint
-from budget_service.ledger.windows import Microseconds, Period, WindowRule
+from budget_service.ledger.values import Cost
+from budget_service.ledger.windows import Period, WindowRule
+from budget_service.stores.damaged_rows import reading_row
 
 NEVER = ""
 _KEPT_LIMITS = 1000
 _ENCODER = Encoder()
 _DECODER: Decoder[Outcome] = Decoder(Outcome)
+_BASES = Decoder(Base)
 
 
 def encode_outcome(outcome: Outcome) -> str:
@@ -68,24 +68,12 @@ def decode_rule(text: str) -> WindowRule | None:
     return WindowRule(Period(period), zone, int(days))
 
 
-def encode_root(checkpoint: Checkpoint) -> str:
-    """Return what a checkpoint says of its root: `unit,since,next unit,next since,time,ahead`."""
-    currency = checkpoint.currency
-    planned = f"{currency.next_unit_id},{currency.next_since}"
-    return f"{currency.unit_id},{currency.since},{planned},{checkpoint.time},{checkpoint.ahead}"
+def encode_base(base: Base) -> str:
+    """Return the JSON of a base."""
+    return _ENCODER.encode(base).decode()
 
 
-def decode_root(text: str) -> tuple[Currency, Microseconds, Microseconds]:
-    """Return the currency, the time and how far it is ahead of a text made by `encode_root`."""
-    unit_id, since, next_unit_id, next_since, time, ahead = text.split(",")
-    return Currency(unit_id, int(since), next_unit_id, int(next_since)), int(time), int(ahead)
-
-
-def encode_closed(closed: Iterable[Account]) -> str:
-    """Return the text of the closed accounts in a checkpoint."""
-    return json.dumps(sorted(each.text for each in closed))
-
-
-def decode_closed(text: str) -> frozenset[Account]:
-    """Return the accounts of a text made by `encode_closed`."""
-    return frozenset(map(Account.of_text, json.loads(text)))
+def decode_base(root: str, text: str | None) -> Base:
+    """Return the base of a root from its JSON, an empty one if there is none. Raises StoreDamagedError."""
+    with reading_row("bases", root):
+        return Base() if text is None else _BASES.decode(text)

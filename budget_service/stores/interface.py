@@ -12,11 +12,11 @@ from budget_service.internal_errors import log_internal_error
 from budget_service.ledger.account_statement import AccountStatement
 from budget_service.ledger.act import Act
 from budget_service.ledger.balances import Balance, PastDay
+from budget_service.ledger.base import Base
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.state import JournalEntry, Reservation, RootRecord
 from budget_service.ledger.values import Account, LevelLimit
-from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
 
 Clock: TypeAlias = Callable[[], Microseconds]
@@ -103,24 +103,15 @@ class BalancePage:
 
 
 @dataclass(frozen=True, slots=True)
-class MatchingEntries:
-    """Some entries in order, with their positions. `after` leads to the next page, and is empty after the last one."""
-
-    entries: list[tuple[str, JournalEntry]]
-    after: str
-
-
-@dataclass(frozen=True, slots=True)
 class GroupedEntries:
     """Some of the newest entries of a root, where entries that mean the same for an account's levels count once.
 
     Such entries have the same kind, spans, statement and depth, are below the same levels, and count in the same way
-    there; `entries` has the oldest of them. Changes of limits are never grouped. `checkpointed` is how many single
-    entries are at or before a given position. `before` leads to the next page, and is empty after the last one.
+    there; `entries` has the oldest of them. Changes of limits are never grouped. `before` leads to the next page, and
+    is empty after the last one.
     """
 
     entries: tuple[JournalEntry, ...]
-    checkpointed: int
     before: str
 
 
@@ -159,40 +150,26 @@ class Store(Protocol):
         An empty position is the beginning, or the end. Fewer than `most` entries means that there are no more.
         """
 
-    async def matching(self, levels: Sequence[Account], after: str, most: int) -> MatchingEntries:
-        """Return the oldest entries after a position that are of these levels of one root, or of accounts below them.
-
-        There may be others among them, and fewer than `most` on any page.
-        """
-
     async def latest(self, root: str, before: str, most: int) -> list[tuple[str, JournalEntry]]:
         """Return the newest entries of a root before a position, newest first, with their positions.
 
         An empty position is the end. Fewer than `most` entries means that there are no more.
         """
 
-    async def grouped_entries(
-        self, account: Account, before: str, checkpointed: str, most: int
-    ) -> GroupedEntries:
-        """Return the newest `most` entries of an account's root before a position as `latest` does, but grouped.
-
-        Those up to and with the position `checkpointed` are counted.
-        """
+    async def grouped_entries(self, account: Account, before: str, most: int) -> GroupedEntries:
+        """Return the newest `most` entries of an account's root before a position as `latest` does, but grouped."""
 
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return about `most` balances of a root, all at one time."""
 
-    async def checkpoint(self, root: str, levels: Sequence[Account] | None = None) -> Checkpoint:
-        """Return the checkpoint of a root's journal, an empty one if there is none.
+    async def base(self, root: str) -> Base:
+        """Return what stands for the dropped entries of a root, an empty one if there are none."""
 
-        With `levels`, the sums of others than these and their blocks may be missing.
-        """
+    async def write_base(self, root: str, base: Base) -> None:
+        """Replace the base, unless the new one has no more entries."""
 
-    async def write_checkpoint(self, root: str, checkpoint: Checkpoint) -> None:
-        """Replace the checkpoint, unless the new one has fewer entries."""
-
-    async def drop_checkpointed(self, root: str, most: int) -> int:
-        """Remove the oldest entries that the checkpoint covers and return their number."""
+    async def drop_trimmed(self, root: str, most: int) -> int:
+        """Remove the oldest entries that the base stands for, and return their number."""
 
     async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation of this account, None if there is none."""
@@ -220,19 +197,9 @@ class Store(Protocol):
         """Finish running work and close the store."""
 
 
-def unmatched_entries(page: list[tuple[str, JournalEntry]], most: int) -> MatchingEntries:
-    """Return a page of `journal` for a store that looks for no levels."""
-    return MatchingEntries(page, page[-1][0] if len(page) == most else "")
-
-
-def ungrouped_entries(page: list[tuple[str, JournalEntry]], checkpointed: str, most: int) -> GroupedEntries:
+def ungrouped_entries(page: list[tuple[str, JournalEntry]], most: int) -> GroupedEntries:
     """Return a page of `latest` for a store that groups no entries."""
-    last = position_numbers(checkpointed or "0")
-    return GroupedEntries(
-        entries=tuple(entry for _, entry in page),
-        checkpointed=sum(position_numbers(position) <= last for position, _ in page),
-        before=page[-1][0] if len(page) == most else "",
-    )
+    return GroupedEntries(tuple(entry for _, entry in page), page[-1][0] if len(page) == most else "")
 
 
 def position_numbers(position: str) -> tuple[int, ...]:

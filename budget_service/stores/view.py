@@ -10,6 +10,7 @@ from itertools import chain
 
 from budget_service.ledger.act import Act, Needs
 from budget_service.ledger.balances import Balance, PastDay
+from budget_service.ledger.chain import chained
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.state import (
     Change,
@@ -97,7 +98,7 @@ class View:
     def note(self, act: Act, limits: AppliedLimits, change: Change) -> None:
         """Take a change into the view."""
         loaded, changes, root = self._loaded, self.changes, act.account.root
-        changes.roots[root] = loaded.roots[root] = change.root
+        changes.roots[root] = loaded.roots[root] = chained(change.root, self.root(root), change.journal)
         for level in change.balances:
             if level.block and level not in loaded.balances:
                 self._note_block(level)

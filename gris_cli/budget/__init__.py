@@ -10,10 +10,10 @@ from gris_cli.budget.journal import journal
 from gris_cli.budget.new_currency import new_currency
 from gris_cli.budget.refund import refund
 from gris_cli.budget.resume_clock import resume_clock
-from gris_cli.budget.seal import seal
 from gris_cli.budget.set_limit import set_limit
 from gris_cli.budget.show import show
 from gris_cli.budget.ticket_key import ticket_key
+from gris_cli.budget.trim import trim
 from gris_cli.budget.usage import usage
 from gris_cli.budget.verify import verify
 
@@ -22,6 +22,6 @@ app = typer.Typer(
 )
 for each in (
     *(show, set_limit, new_currency, resume_clock, refund, close, reopen),
-    *(seal, backup, journal, usage, verify, ticket_key),
+    *(trim, backup, journal, usage, verify, ticket_key),
 ):
     app.command()(each)

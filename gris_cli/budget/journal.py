@@ -30,35 +30,34 @@ def journal(
     as_json: bool,
 ) -> None:
     """Print the journal of an account and of every account below it, oldest entry first; --json: an object a line."""
-    from gris_api.budget.v1 import admin_pb2
-
-    from gris_cli.budget.ledger import PAGE, account_of, charges_of, timestamp_of
+    from gris_cli.budget.ledger import journal_pages, timestamp_of
     from gris_cli.budget.reports import entry_facts, journal_sheet
     from gris_cli.sheets import print_sheets
     from gris_cli.terminal import print_json, printable
 
-    is_first = not after
+    start, end = timestamp_of("--from", since), timestamp_of("--to", until)
+    found = after != ""
     while True:
-        request = admin_pb2.ListChargesRequest(
-            account=account_of(account),
-            start_time=timestamp_of("--from", since),
-            end_time=timestamp_of("--to", until),
-            after=after,
-        )
-        found = charges_of(admin, request, PAGE)
-        if as_json:
-            for entry in found:
-                print_json(entry_facts(entry))
-        elif found:
-            print_sheets({"journal": journal_sheet(found)}, as_json=False)
-        if is_first and not found:
+        for page in journal_pages(admin, account, after):
+            after = page.last
+            entries = [
+                each
+                for each in page.entries
+                if (start is None or start.ToMicroseconds() <= each.time.ToMicroseconds())
+                and (end is None or each.time.ToMicroseconds() < end.ToMicroseconds())
+            ]
+            found = found or bool(entries)
+            if as_json:
+                for entry in entries:
+                    print_json(entry_facts(entry))
+            elif entries:
+                print_sheets({"journal": journal_sheet(entries)}, as_json=False)
+            # What reads a pipe should not wait for more.
+            sys.stdout.flush()
+        if not found:
             # Most likely its name is misspelt, and who follows it would wait for good.
             typer.echo(f"{printable(account)} has no such entry: is it an account of this ledger?", err=True)
-        is_first = False
-        # What reads a pipe should not wait for more.
-        sys.stdout.flush()
-        after = found[-1].position if found else after
-        if len(found) < PAGE:
-            if not follow:
-                return
-            time.sleep(POLL_SECONDS)
+            found = True
+        if not follow:
+            return
+        time.sleep(POLL_SECONDS)

@@ -45,23 +45,16 @@ def administered(address: str, method: str, request: Any, *, seconds: float = CA
     return _on_ledger(address, lambda admin: _called(address, getattr(admin, method), request, seconds))
 
 
-def charges_of(address: str, request: admin_pb2.ListChargesRequest, most: int) -> list[admin_pb2.ChargeEntry]:
-    """Return charges, oldest first, at most so many; errors are those of `administered`."""
-
-    async def listed(admin: Any) -> list[admin_pb2.ChargeEntry]:
-        found: list[admin_pb2.ChargeEntry] = []
-        while len(found) < most:
-            request.page_size = min(most - len(found), PAGE)
-            page = await _called(address, admin.ListCharges, request, READ_SECONDS)
-            if page.archived:
-                typer.echo("older entries may be in archives, and are not listed", err=True)
-            found += page.charges
-            request.page_token = page.next_page_token
-            if not request.page_token:
-                break
-        return found
-
-    return _on_ledger(address, listed)
+def journal_pages(address: str, under: str, after: str = "") -> Iterator[admin_pb2.ReadJournalResponse]:
+    """Yield the journal of an account and all below, oldest entries first; errors are those of `administered`."""
+    is_end = False
+    while not is_end:
+        request = admin_pb2.ReadJournalRequest(under=account_of(under), after=after, at_most=PAGE)
+        page = administered(address, "ReadJournal", request, seconds=READ_SECONDS)
+        if page.trimmed:
+            typer.echo(f"{page.trimmed} older entries were trimmed, and are in exports only", err=True)
+        yield page
+        after, is_end = page.last, page.is_end
 
 
 def budget_of(address: str, account: str) -> budget_pb2.GetBudgetResponse:
@@ -173,15 +166,13 @@ _FLAGS = {
     "sliding_days": "--window",
     "unit_id": "--unit",
     "release_id": "--release",
-    "start_time": "--from, --since",
-    "end_time": "--to",
+    "under": "--account",
 }
 _OF_ROOTS = (
     admin_pb2.BeginCurrencyRequest,
     admin_pb2.ResumeClockRequest,
-    admin_pb2.SealJournalRequest,
+    admin_pb2.TrimJournalRequest,
     admin_pb2.VerifyLedgerRequest,
-    admin_pb2.WithdrawCurrencyRequest,
 )
 
 

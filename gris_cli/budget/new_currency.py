@@ -28,14 +28,12 @@ def new_currency(
     if withdraw == bool(unit_id):
         raise typer.BadParameter("give --unit, or --withdraw")
     account = budget_pb2.Account(path=[root])
+    request = admin_pb2.BeginCurrencyRequest(
+        account=account, unit_id=unit_id, reason=reason, request_id=request_id
+    )
+    begun = administered(admin, "BeginCurrency", request)
     begins_at, done = "", f"{root} keeps its currency"
-    if withdraw:
-        withdrawal = admin_pb2.WithdrawCurrencyRequest(account=account, reason=reason, request_id=request_id)
-        administered(admin, "WithdrawCurrency", withdrawal)
-    else:
-        request = admin_pb2.BeginCurrencyRequest(
-            account=account, unit_id=unit_id, reason=reason, request_id=request_id
-        )
-        begins_at = format_timestamp(administered(admin, "BeginCurrency", request).begins_at)
+    if unit_id:
+        begins_at = format_timestamp(begun.begins_at)
         done = f"{root} counts in {unit_id} from {begins_at} (UTC) on, and in the last one until then"
     print_done(done, {"root": root, "unit_id": unit_id, "begins_at": begins_at}, as_json=as_json)

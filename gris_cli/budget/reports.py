@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
 from gris_api.budget.v1 import admin_pb2, budget_pb2
 
-from budget_service.server.archives import EMPTIED, CheckedArchive
+from gris_cli.budget.exhaustion import Exhaustion
 from gris_cli.budget.ledger import format_timestamp
 from gris_cli.data.sheets import Column, Sheet, percent, sheet_rows
 from pinot_connector.budgets import levels_of
@@ -104,7 +104,7 @@ def levels_sheet(found: budget_pb2.GetBudgetResponse) -> Sheet:
     return Sheet(columns, rows, currency_notes(found))
 
 
-def journal_sheet(entries: Sequence[admin_pb2.ChargeEntry]) -> Sheet:
+def journal_sheet(entries: Sequence[admin_pb2.JournalEntry]) -> Sheet:
     """Return entries, oldest first; with the blocks that alone have paid, if some have."""
     has_blocks = any(each.cost.blocks for each in entries)
     rows = [
@@ -127,10 +127,10 @@ def journal_sheet(entries: Sequence[admin_pb2.ChargeEntry]) -> Sheet:
     return Sheet(columns, rows)
 
 
-def entry_facts(entry: admin_pb2.ChargeEntry) -> dict[str, Any]:
-    """Return an entry of the journal by itself: where it stands, and what `journal_sheet` says of it."""
+def entry_facts(entry: admin_pb2.JournalEntry) -> dict[str, Any]:
+    """Return an entry of the journal by itself: where it stands, and what `journal_sheet` says of it, and more."""
     (row,) = sheet_rows(journal_sheet([entry]))
-    return {"position": entry.position, **row}
+    return {"position": entry.position, **row, "unit_id": entry.cost.unit_id, "query_id": entry.query_id}
 
 
 def _kind_text(kind: admin_pb2.ChargeKind) -> str:
@@ -138,7 +138,7 @@ def _kind_text(kind: admin_pb2.ChargeKind) -> str:
     return _NO_CHARGES.get(kind) or names.get(kind, "unknown").removeprefix("CHARGE_KIND_").lower()
 
 
-def _change_text(entry: admin_pb2.ChargeEntry) -> str:
+def _change_text(entry: admin_pb2.JournalEntry) -> str:
     """Return what a limit was and what it is now; empty if the entry is about none."""
     if entry.kind != admin_pb2.CHARGE_KIND_LIMIT:
         return ""
@@ -156,18 +156,20 @@ def _limit_text(limit: admin_pb2.Limit) -> str:
     return f"{limit.information}/{limit.calls} {mode} {window} {limit.zone}"
 
 
-def usage_sheet(report: admin_pb2.GetUsageReportResponse) -> Sheet:
+def usage_sheet(found: Exhaustion, limits: Mapping[str, Sequence[int]]) -> Sheet:
     """Return, for each limit and day, the share of accounts that would have exhausted it by the day's end."""
+    accounts = len(found.spent)
     rows = [
-        (curve.unit, curve.limit, day, count, count / report.accounts if report.accounts else 0.0)
-        for curve in report.curves
-        for day, count in enumerate(curve.exhausted_accounts, start=1)
+        (unit, limit, day, count, count / accounts if accounts else 0.0)
+        for unit, every in limits.items()
+        for limit in every
+        for day, count in enumerate(found.exhausted(unit, limit), start=1)
     ]
     columns = (
         _text("unit", "unit"), Column("limit", "limit"), Column("day", "day"), Column("accounts", "exhausted"),
         Column("share", "share", percent),
     )  # fmt: skip
-    return Sheet(columns, rows, (("accounts", f"{report.accounts} were charged anything in this time"),))
+    return Sheet(columns, rows, (("accounts", f"{accounts} were charged anything in this time"),))
 
 
 def verification_facts(found: admin_pb2.VerifyLedgerResponse) -> dict[str, Any]:
@@ -194,20 +196,3 @@ def verification_sheet(found: admin_pb2.VerifyLedgerResponse) -> Sheet:
     found_of = {each.sum for each in found.differences}
     meanings = [(name, meaning) for name, meaning in _MEANINGS.items() if name in found_of]
     return Sheet(columns, rows, (*meanings, ("verified", checked)))
-
-
-def archives_sheet(checked: Sequence[CheckedArchive]) -> Sheet:
-    """Return what each archive holds, the digest of all entries up to its last, and what is wrong with it."""
-    rows = [
-        (each.path.name, *(("", None, None, None, "") if (found := each.archive) is None else (
-            found.root, None if found.is_emptied else found.first, found.last, found.last - found.first + 1,
-            found.digest,
-        )), each.problem)
-        for each in checked
-    ]  # fmt: skip
-    columns = (
-        _text("file", "file"), _text("root", "root"), Column("first", "first entry"), Column("last", "last entry"),
-        Column("entries", "entries"), _copied("digest", "digest"), _text("problem", "problem"),
-    )  # fmt: skip
-    emptied = (each.path.name for each in checked if each.archive is not None and each.archive.is_emptied)
-    return Sheet(columns, rows, tuple([("emptied", f"{name} {EMPTIED}") for name in emptied]))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import typer
 
 from gris_cli.budget.flags import DEFAULT_ADMIN, UNSOUND, AdminFlag
@@ -14,24 +12,16 @@ from gris_cli.flag_groups import flag, with_flags
 def verify(
     *,
     root: str = flag("", "Only this root account.", metavar="NAME"),
-    archive: list[Path] = flag(
-        [], "Check archived journals instead, by their digests; repeatable, in any order.", metavar="FILE"
-    ),
     admin: AdminFlag = DEFAULT_ADMIN,
     as_json: bool,
 ) -> None:
     """Add up the journal again and compare every balance with it. Exit code 1 if any differs."""
     from gris_api.budget.v1 import admin_pb2, budget_pb2
 
-    from budget_service.server.archives import check_archives
     from gris_cli.budget.ledger import READ_SECONDS, administered
-    from gris_cli.budget.reports import archives_sheet, verification_facts, verification_sheet
+    from gris_cli.budget.reports import verification_facts, verification_sheet
     from gris_cli.sheets import print_sheets
 
-    if archive:
-        checked = check_archives(archive)
-        print_sheets({"archives": archives_sheet(checked)}, as_json=as_json)
-        raise typer.Exit(UNSOUND if any(each.problem for each in checked) else 0)
     account = budget_pb2.Account(path=[root]) if root else None
     request = admin_pb2.VerifyLedgerRequest(account=account)
     found = administered(admin, "VerifyLedger", request, seconds=READ_SECONDS)

@@ -156,15 +156,16 @@ async def test_a_row_that_cannot_be_right_is_named_to_administrators_alone(
 
 
 Method = Callable[[Any], Any]
+TRIM = pb.TrimJournalRequest(account=budget_pb2.Account(path=["acme"]), exported="1")
 
 
 @pytest.mark.parametrize(
     "call",
     [
         lambda admin: admin.VerifyLedger(pb.VerifyLedgerRequest()),
-        lambda admin: admin.SealJournal(pb.SealJournalRequest(account=budget_pb2.Account(path=["acme"]))),
+        lambda admin: admin.TrimJournal(TRIM),
     ],
-    ids=["verify", "seal"],
+    ids=["verify", "trim"],
 )
 async def test_a_journal_that_adds_up_to_no_sum_is_no_fault_of_who_verifies_it(
     tmp_path: Path, call: Method
@@ -197,7 +198,7 @@ FORGED = {
 async def test_an_entry_that_the_rules_cannot_have_written_is_named(
     tmp_path: Path, forged: tuple[str, str]
 ) -> None:
-    """Verifying, listing and archiving report its number, and the log says that the ledger is damaged."""
+    """Verifying, reading and trimming report its number, and the log says that the ledger is damaged."""
     path, (column, value) = tmp_path / "ledger.db", forged
     await charged(path, ANN, BOB)
     changed(path, "DROP TRIGGER journal_is_not_changed")
@@ -206,8 +207,8 @@ async def test_an_entry_that_the_rules_cannot_have_written_is_named(
     async with served(SqliteStore.open(path, SteppedClock())) as running:
         for call in (
             running.admin.VerifyLedger(pb.VerifyLedgerRequest()),
-            running.admin.SealJournal(pb.SealJournalRequest(account=root)),
-            running.admin.ListCharges(pb.ListChargesRequest(account=root)),
+            running.admin.TrimJournal(TRIM),
+            running.admin.ReadJournal(pb.ReadJournalRequest(under=root)),
         ):
             found = await failure(call)
             assert (found.code, found.info.reason) == (grpc.StatusCode.DATA_LOSS, "LEDGER_DAMAGED")
@@ -221,7 +222,7 @@ UNREADABLE_IN_SQLITE = {
     "outcomes": "UPDATE outcomes SET outcome = '[]'",
     "limits": "INSERT INTO limits VALUES ('acme', 'acme/ann', 'plenty')",
     "days": "INSERT INTO days VALUES ('acme/ann', 1, 2, -1, 0)",
-    "checkpoints": "INSERT INTO checkpoints VALUES ('acme', 0, 0, '', 'x', '')",
+    "bases": "INSERT INTO bases VALUES ('acme', 0, 0, 'x')",
 }
 
 
@@ -246,7 +247,7 @@ async def test_a_row_that_cannot_be_read_is_named_whatever_table_it_is_in(tmp_pa
         assert (found.code, found.info.reason) == (grpc.StatusCode.DATA_LOSS, "LEDGER_DAMAGED")
         assert table == found.info.metadata["table"]
         assert running.component("ledger") == 0
-        if table not in {"days", "checkpoints"}:
+        if table not in {"days", "bases"}:
             request_id = "ann" if table == "outcomes" else "again"
             refused = await failure(running.stub.UpdateBudget(charging(path=ANN, request_id=request_id)))
             assert (refused.code, refused.info.reason) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")
@@ -258,7 +259,7 @@ UNREADABLE_IN_REDIS = {
     "limits": ("HSET", "gris:{acme}:limits", "acme/ann", "plenty"),
     "days": ("HSET", "gris:{acme}:days:acme/ann", "1", "2"),
     "journal": ("XADD", "gris:{acme}:journal", "*", "kind", "direct"),
-    "checkpoints": ("HSET", "gris:{acme}:checkpoint", "entries", "1"),
+    "bases": ("HSET", "gris:{acme}:base", "base", "x"),
 }
 
 
@@ -280,7 +281,7 @@ UNREADABLE_IN_POSTGRES = {
     "balances": "UPDATE gris.balances SET rule = 'fortnight,0,UTC'",
     "limits": "INSERT INTO gris.stored_limits VALUES ('acme', 'acme/ann', 'plenty')",
     "journal": "UPDATE gris.journal SET kind = 'gift'",
-    "checkpoints": "INSERT INTO gris.checkpoints VALUES ('acme', 0, 0, '', 'x', '')",
+    "bases": "INSERT INTO gris.bases VALUES ('acme', 0, 0, 'x')",
 }
 
 

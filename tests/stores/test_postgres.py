@@ -12,14 +12,13 @@ import pytest
 from psycopg import sql
 
 from budget_service.ledger.act import Act
+from budget_service.ledger.base import Base
 from budget_service.ledger.limits import LimitsChangedError
 from budget_service.ledger.outcomes import Answer, Charged, Reserved
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import MAX_AMOUNT, Account, Cost
-from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import DAY, SECOND, Period, Window
 from budget_service.server.audit import Verification, verify
-from budget_service.server.checkpoints import make_checkpoint
 from budget_service.stores.interface import OutcomeUnknownError, Store, StoreUnavailableError
 from budget_service.stores.postgres.store import PostgresStore
 from budget_service.tuning import Tuning
@@ -39,6 +38,7 @@ from tests.support.postgres_server import PostgresServer
 from tests.support.some import some
 from tests.unit.budget_service.histories import play_all_kinds_of_charges
 from tests.unit.budget_service.memory_store import MemoryStore
+from tests.unit.budget_service.trims import base_of_all
 
 ACCOUNT = Account(("only-postgres", "ann"))
 OWN = levels(ACCOUNT)
@@ -443,7 +443,7 @@ async def test_a_tampered_balance_is_found(
     assert (0, {level}) == (whole.different, {each.level for each in found.differences})
 
 
-async def test_only_sealed_entries_can_be_removed_from_the_journal(
+async def test_only_trimmed_entries_can_be_removed_from_the_journal(
     shared_postgres: PostgresServer, clock: SteppedClock
 ) -> None:
     """Also by hand; those of another root and later ones stay."""
@@ -451,32 +451,31 @@ async def test_only_sealed_entries_can_be_removed_from_the_journal(
     async with closing(
         await PostgresStore.open(shared_postgres.address, clock=clock, tuning=UNHURRIED)
     ) as store:
-        await store.apply(*charge("sealed", account=ACCOUNT, on=OWN))
-        await make_checkpoint(store, ACCOUNT.root)
+        await store.apply(*charge("trimmed", account=ACCOUNT, on=OWN))
+        await store.write_base(ACCOUNT.root, await base_of_all(store, ACCOUNT.root))
         await store.apply(*charge("later", account=ACCOUNT, on=OWN))
         await store.apply(*charge("of another root"))
         for kept in ("later", "of another root"):
             with pytest.raises(psycopg.errors.RaiseException, match="append-only"):
                 shared_postgres.execute("DELETE FROM gris.journal WHERE request_id = %s", kept)
-        shared_postgres.execute("DELETE FROM gris.journal WHERE request_id = 'sealed'")
+        shared_postgres.execute("DELETE FROM gris.journal WHERE request_id = 'trimmed'")
         await verify(store, ACCOUNT.root, found := Verification())
     assert (2, 0) == (found.entries, found.different)
 
 
-async def test_a_checkpoint_of_a_large_root_is_read_and_written(
+async def test_the_base_of_a_large_root_is_read_and_written(
     shared_postgres: PostgresServer, clock: SteppedClock
 ) -> None:
-    """More than a statement has time for; amounts stay exact, and a smaller one does not take its place."""
+    """Amounts stay exact, and one of fewer entries does not take its place."""
     shared_postgres.forget()
-    levels_of = (Account(("acme", f"a{index}")) for index in range(50_000))
-    large = Checkpoint(
-        "7", 9, "digest", {level: {1: Cost(MAX_AMOUNT, 2), 2: Cost(0, 1)} for level in levels_of}
+    large = Base(
+        position="7", entries=9, spent={f"acme/a{index}": (MAX_AMOUNT, 2) for index in range(50_000)}
     )
     async with closing(
         await PostgresStore.open(shared_postgres.address, clock=clock, tuning=UNHURRIED)
     ) as store:
-        await store.write_checkpoint("acme", large)
-        await store.write_checkpoint("acme", Checkpoint("6", 8, "older", {}))
-        assert large == await store.checkpoint("acme")
-        await store.write_checkpoint("acme", Checkpoint("8", 10, "newer", {}))
-        assert Checkpoint("8", 10, "newer", {}) == await store.checkpoint("acme")
+        await store.write_base("acme", large)
+        await store.write_base("acme", Base(position="6", entries=8))
+        assert large == await store.base("acme")
+        await store.write_base("acme", (newer := Base(position="8", entries=10)))
+        assert newer == await store.base("acme")

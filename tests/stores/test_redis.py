@@ -20,7 +20,6 @@ from budget_service.ledger.limits import NO_LIMITS
 from budget_service.ledger.outcomes import Answer, Charged, Exhausted
 from budget_service.ledger.values import NOTHING, Account, Cost, Limit
 from budget_service.ledger.windows import DAY, SECOND, Period, Window
-from budget_service.server.audit import Verification, verify
 from budget_service.stores.interface import (
     OutcomeUnknownError,
     Store,
@@ -48,6 +47,7 @@ from tests.support.ledger_stores import closing, empty
 from tests.support.log_events import logged_events
 from tests.support.redis_server import DURABLE, RedisServer, redis_cluster, redis_server
 from tests.support.some import some
+from tests.unit.budget_service.trims import base_of_all
 
 ACCOUNT = Account(("only-redis", "ann"))
 OWN = levels(ACCOUNT)
@@ -238,7 +238,7 @@ async def test_a_program_that_still_runs_when_the_schema_moves_changes_nothing(
         await store.apply(*charge("before", Cost(1, 1)))
         await store.apply(*reserve("held", Cost(1, 1)))
         await store.check()
-        checkpointed = await verify(store, "acme", Verification())
+        base = await base_of_all(store)
         if schema is None:
             await client.flushall()
         else:
@@ -255,15 +255,12 @@ async def test_a_program_that_still_runs_when_the_schema_moves_changes_nothing(
         ):
             with pytest.raises(StoreUnavailableError, match="another schema"):
                 await store.apply(*request)
-        for change in (store.write_checkpoint("acme", checkpointed), store.drop_checkpointed("acme", 9)):
+        for change in (store.write_base("acme", base), store.drop_trimmed("acme", 9)):
             with pytest.raises(StoreUnavailableError, match="another schema"):
                 await change
         with pytest.raises(StoreUnusableError):
             await store.check()
-        # What an interrupted checkpoint leaves behind expires by itself.
-        assert kept == {
-            key: await client.dump(key) for key in await client.keys("gris:*") if "checkpoint:" not in key
-        }
+        assert kept == {key: await client.dump(key) for key in await client.keys("gris:*")}
     await empty(shared_redis.address)
     await client.aclose()
 
@@ -290,7 +287,7 @@ async def test_no_charge_is_forgotten_sooner_than_five_weeks_after_its_window(
 async def test_an_id_that_looks_like_a_key_is_no_root(shared_redis: RedisServer, clock: SteppedClock) -> None:
     """Callers choose their ids, and keys end with them."""
     await empty(shared_redis.address)
-    odd = ("}:root", "}:checkpoint", "x:paid:y", "}:paid:y")
+    odd = ("}:root", "}:base", "x:paid:y", "}:paid:y")
     async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
         for id_ in odd:
             await store.apply(*charge(id_, Cost(1, 1), release_id=id_, query_id=id_))

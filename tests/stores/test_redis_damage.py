@@ -108,7 +108,7 @@ async def test_a_sum_that_is_no_number_is_damage_before_anything_is_written(
 
 
 READING = {
-    "checkpoint": lambda store: store.checkpoint("acme"),
+    "base": lambda store: store.base("acme"),
     "journal": lambda store: store.latest("acme", "", 10),
     "balances": lambda store: store.balances("acme", "", 10),
     "days:acme/ann": lambda store: store.balances("acme", "", 10),

@@ -72,6 +72,6 @@ async def test_a_ledger_that_is_too_large_is_checked_in_part(
     path = tmp_path / "ledger.db"
     await filled(path, clock)
     with closing_file(sqlite3.connect(path)) as connection:
-        require_sound(connection, path, 8.5, itertools.count().__next__)
+        require_sound(connection, path, 7.5, itertools.count().__next__)
     ((_, fields),) = logged_events(caplog)
     assert fields == {"unchecked": "days,sqlite_sequence,payments,outcomes,journal"}

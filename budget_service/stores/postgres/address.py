@@ -42,7 +42,7 @@ SETTINGS = (
 )
 
 
-# A checkpoint may take a minute. Who waits for one learns of a network that was cut in about ten seconds.
+# Who waits learns of a network that was cut in about ten seconds.
 ALIVE: dict[str, str | int | None] = {
     "keepalives_idle": 5,
     "keepalives_interval": 2,

@@ -227,13 +227,16 @@ def _root_row(root: str, record: RootRecord) -> dict[str, Any]:
         "next_unit_id": currency.next_unit_id,
         "next_since": currency.next_since,
         "ahead": record.ahead,
+        "entries": record.entries,
+        "digest": record.digest,
     }
 
 
 @reads("roots", itemgetter("root"))
 def read_root(row: Mapping[str, Any]) -> RootRecord:
     """Return the record of a row of its table."""
-    return RootRecord(read_currency(row), row["last_time"], row["limits_version"], row["ahead"])
+    chain = (row["entries"], row["digest"])
+    return RootRecord(read_currency(row), row["last_time"], row["limits_version"], row["ahead"], *chain)
 
 
 def _balance_row(level: Account, balance: Balance) -> dict[str, Any]:

@@ -65,7 +65,8 @@ _PARTS = {
     "roots": (
         "UPDATE gris.roots AS kept SET unit_id = each.unit_id, last_time = each.last_time, "  # noqa: S608 - constants
         "limits_version = each.limits_version, currency_since = each.currency_since, "
-        "next_unit_id = each.next_unit_id, next_since = each.next_since, ahead = each.ahead "
+        "next_unit_id = each.next_unit_id, next_since = each.next_since, ahead = each.ahead, "
+        "entries = each.entries, digest = each.digest "
         f"FROM {_given('roots').format('roots')} AS each WHERE kept.root = each.root"
     ),
     "balances": _inserted("balances", _BALANCE, "level", "balances"),

@@ -15,18 +15,17 @@ from typing import Any, TypeVar
 
 from psycopg import sql
 
+from budget_service.ledger.base import Base
 from budget_service.ledger.limits import StoredLimits
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account
-from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
-from budget_service.stores.checkpoint_pages import SUMS_PAGE, SumRow, checkpoint_in_pages
+from budget_service.stores.codec import decode_base, encode_base
 from budget_service.stores.interface import (
     BalancePage,
     Clock,
     Committed,
     GroupedEntries,
-    MatchingEntries,
     OutcomeUnknownError,
     StoreUnavailableError,
     StoreUnusableError,
@@ -188,23 +187,14 @@ class PostgresStore(RemoteStore):
         found = await self._reading(audit.JOURNAL, *audit.journal_parameters(root, after, until, most))
         return [(str(number), audit.read_entry(entry)) for number, entry in found]
 
-    async def matching(self, levels: Sequence[Account], after: str, most: int) -> MatchingEntries:
-        """Return entries of some levels; see `Store`."""
-        names = [f"{each.text}/" for each in levels]
-        asked = (levels[0].root, int(after or 0), most * audit.LOOKED_THROUGH, names, most)
-        (found,) = await self._reading(audit.MATCHING, *asked)
-        return audit.read_matching(found, most)
-
     async def latest(self, root: str, before: str, most: int) -> list[tuple[str, JournalEntry]]:
         """Return the newest entries of a root; see `Store`."""
         found = await self._reading(audit.LATEST, root, int(before) if before else audit.LAST, most)
         return [(str(number), audit.read_entry(entry)) for number, entry in found]
 
-    async def grouped_entries(
-        self, account: Account, before: str, checkpointed: str, most: int
-    ) -> GroupedEntries:
+    async def grouped_entries(self, account: Account, before: str, most: int) -> GroupedEntries:
         """Return the newest entries of a root one by one; see `Store`."""
-        return ungrouped_entries(await self.latest(account.root, before, most), checkpointed, most)
+        return ungrouped_entries(await self.latest(account.root, before, most), most)
 
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return balances of a root; see `Store`."""
@@ -212,26 +202,18 @@ class PostgresStore(RemoteStore):
         (found,) = await self._reading(audit.BALANCES, *parameters)
         return audit.read_page(found, most)
 
-    async def checkpoint(self, root: str, levels: Sequence[Account] | None = None) -> Checkpoint:
-        """Return the checkpoint of a root's journal; see `Store`."""
+    async def base(self, root: str) -> Base:
+        """Return what stands for the dropped entries of a root; see `Store`."""
+        found = await self._reading(audit.BASE, root)
+        return decode_base(root, found[0][0] if found else None)
 
-        async def summary() -> Checkpoint:
-            async with self._session() as session:
-                return await audit.load_checkpoint(session.connection, root, levels or ())
+    async def write_base(self, root: str, base: Base) -> None:
+        """Replace the base; see `Store`."""
+        await self._reading(audit.WRITE_BASE, root, int(base.position), base.entries, encode_base(base))
 
-        async def page(last: SumRow) -> list[SumRow]:
-            return await self._reading(audit.SUMS, root, *last[:2], SUMS_PAGE)
-
-        return await (summary() if levels is not None else checkpoint_in_pages(summary, page))
-
-    async def write_checkpoint(self, root: str, checkpoint: Checkpoint) -> None:
-        """Replace the checkpoint; see `Store`."""
-        async with self._session() as session:
-            await audit.write_checkpoint(session, root, checkpoint)
-
-    async def drop_checkpointed(self, root: str, most: int) -> int:
-        """Remove the oldest entries that the checkpoint covers; see `Store`."""
-        ((dropped,),) = await self._reading(audit.DROP_CHECKPOINTED, root, root, root, most)
+    async def drop_trimmed(self, root: str, most: int) -> int:
+        """Remove the oldest entries that the base stands for; see `Store`."""
+        ((dropped,),) = await self._reading(audit.DROP_TRIMMED, root, root, root, most)
         return int(dropped)
 
     async def query_id_of(self, account: Account, reservation_id: str) -> str | None:

@@ -20,78 +20,29 @@ from budget_service.ledger.state import (
     StoredOutcome,
 )
 from budget_service.ledger.values import Account, Cost, Hold
-from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import DaySpan, Microseconds, Window
 from budget_service.stores.codec import (
-    decode_closed,
     decode_days,
     decode_end,
     decode_outcome,
-    decode_root,
     decode_rule,
-    encode_closed,
     encode_days,
     encode_end,
-    encode_root,
     encode_rule,
 )
 from budget_service.stores.damaged_rows import read_limit, reads
 from budget_service.stores.interface import BalancePage
 
-FIELDS_AT_ONCE = 1000
-
 # Levels of an account, or blocks of them, and where the windows begin that something counts in.
 HoldRows: TypeAlias = list[tuple[str, Microseconds]]
 
 
-def checkpoint_fields(checkpoint: Checkpoint) -> Iterator[list[str]]:
-    """Give the fields of a checkpoint's hash and their values, in portions."""
-    yield ["position", checkpoint.position, "entries", str(checkpoint.entries)]
-    yield ["digest", checkpoint.digest, "currency", encode_root(checkpoint)]
-    yield ["closed", encode_closed(checkpoint.closed)]
-    blocks: dict[str, list[str]] = {}
-    for level in checkpoint.spent:
-        if level.block:
-            blocks.setdefault(level.of_block("").text, []).append(level.block)
-    portion = [part for text, names in blocks.items() for part in (f"blocks:{text}", ",".join(names))]
-    for level, spans in checkpoint.spent.items():
-        sums = (f"{start},{cost.information},{cost.calls};" for start, cost in spans.items())
-        portion += [f"level:{level.text}", "".join(sums)]
-        if len(portion) >= FIELDS_AT_ONCE:
-            yield portion
-            portion = []
-    if portion:
-        yield portion
-
-
-@reads("checkpoints")
-def parse_checkpoint(_root: str, fields: list[str]) -> Checkpoint:
-    """Return the checkpoint of a root's hash."""
-    kept = dict(pairs(fields))
-    if not kept:
-        return Checkpoint()
-    spent = {
-        Account.of_text(name.removeprefix("level:")): _sums(text)
-        for name, text in kept.items()
-        if name.startswith("level:")
-    }
-    currency, time, ahead = decode_root(kept["currency"])
-    closed = decode_closed(kept["closed"])
-    entries = int(kept["entries"])
-    return Checkpoint(kept["position"], entries, kept["digest"], spent, currency, closed, time, ahead)
-
-
-def _sums(text: str) -> dict[Microseconds, Cost]:
-    parts = (each.split(",") for each in text.split(";")[:-1])
-    return {int(start): Cost(int(information), int(calls)) for start, information, calls in parts}
-
-
 @reads("roots")
 def parse_root(_root: str, fields: Sequence[str]) -> RootRecord:
-    """Return the record of a root from the fields of its hash, `unit_id` to `limits_version`."""
-    unit_id, since, next_unit_id, next_since, ahead, last_time, version = fields
+    """Return the record of a root from the fields of its hash, `unit_id` to `digest`."""
+    unit_id, since, next_unit_id, next_since, ahead, last_time, version, entries, digest = fields
     currency = Currency(unit_id, int(since), next_unit_id, int(next_since))
-    return RootRecord(currency, int(last_time), int(version), int(ahead))
+    return RootRecord(currency, int(last_time), int(version), int(ahead), int(entries), digest)
 
 
 @reads("outcomes")

@@ -6,7 +6,7 @@ A script makes the keys of the payments for a reservation's question, which only
     gris:schema                string   the version of all this
     gris:ledger                hash     ledger_id, count
     gris:{ROOT}:root           hash     revision, unit_id, currency_since, next_unit_id, next_since, last_time,
-                                        limits_version, ahead
+                                        limits_version, ahead, entries, digest
     gris:{ROOT}:turn           string   the transaction that the root is kept for, for a moment
     gris:{ROOT}:limits         hash     level -> limits.limit_text
     gris:{ROOT}:closed         set      the accounts that are closed
@@ -18,8 +18,7 @@ A script makes the keys of the payments for a reservation's question, which only
     gris:{ROOT}:reservations   hash     reservation id -> JSON
     gris:{ROOT}:ends           sorted   reservation ids by when they lapse
     gris:{ROOT}:journal        stream   the charges
-    gris:{ROOT}:checkpoint     hash     position, entries, digest, currency (encode_root), closed;
-                                        level:LEVEL -> start,information,calls; each, blocks:LEVEL -> its blocks
+    gris:{ROOT}:base           hash     position, entries, base: what stands for dropped entries, as JSON
     gris:{ROOT}:paid:PAYER//release//ID   string   start of the span in which the release was paid for, release id
     gris:{ROOT}:paid:PAYER//query//ID     string   the same for a question
     gris:{ROOT}:request:ID     string   keep_until:fingerprint:outcome

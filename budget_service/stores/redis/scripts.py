@@ -36,9 +36,9 @@ ALL_LIMITS = Script("all_limits.lua")
 BALANCES = Script("types.lua", "clock.lua", "balances.lua")
 COUNT = Script("count.lua")
 DAMAGED_KEY = Script("types.lua", "damaged.lua")
-DROP_CHECKPOINTED = Script("schema.lua", "drop_checkpointed.lua")
+DROP_TRIMMED = Script("schema.lua", "drop_trimmed.lua")
 OPEN_RESERVATIONS = Script("clock.lua", "open_reservations.lua")
-WRITE_CHECKPOINT = Script("schema.lua", "write_checkpoint.lua")
+WRITE_BASE = Script("schema.lua", "write_base.lua")
 
 
 class Scripts:

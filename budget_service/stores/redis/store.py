@@ -15,21 +15,20 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import RedisError, ResponseError
 
+from budget_service.ledger.base import Base
 from budget_service.ledger.limits import StoredLimits
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account
-from budget_service.ledger.verification import Checkpoint
+from budget_service.stores.codec import decode_base, encode_base
 from budget_service.stores.interface import (
     BalancePage,
     Clock,
     Committed,
     GroupedEntries,
-    MatchingEntries,
     StoreUnavailableError,
     StoreUnusableError,
     uncounted,
     ungrouped_entries,
-    unmatched_entries,
 )
 from budget_service.stores.ledger_engine import LedgerEngine
 from budget_service.stores.mark_file import WHAT_TO_DO
@@ -43,9 +42,9 @@ from budget_service.stores.redis.scripts import (
     ALL_LIMITS,
     BALANCES,
     COUNT,
-    DROP_CHECKPOINTED,
+    DROP_TRIMMED,
     OPEN_RESERVATIONS,
-    WRITE_CHECKPOINT,
+    WRITE_BASE,
     Scripts,
     reading,
 )
@@ -61,8 +60,6 @@ MAX_CONNECTIONS = 4
 MAX_TOGETHER = 64
 # Lua cannot pass on any number of arguments.
 ROOTS_AT_ONCE = 1000
-# A checkpoint is written in portions, each of them well within this time.
-WRITING_SECONDS = 600
 
 # What each `appendfsync` can lose of the charges that were acknowledged.
 LOSSES = {
@@ -181,10 +178,6 @@ class RedisStore(RemoteStore):
         """Return entries of a root; see `Store`."""
         return await self._entries("XRANGE", root, f"({after}" if after else "-", until or "+", most)
 
-    async def matching(self, levels: Sequence[Account], after: str, most: int) -> MatchingEntries:
-        """Return entries of the root of some levels; see `Store`."""
-        return unmatched_entries(await self.journal(levels[0].root, after, "", most), most)
-
     async def latest(self, root: str, before: str, most: int) -> list[tuple[str, JournalEntry]]:
         """Return the newest entries of a root; see `Store`."""
         return await self._entries("XREVRANGE", root, f"({before}" if before else "+", "-", most)
@@ -196,11 +189,9 @@ class RedisStore(RemoteStore):
         found = await self._scripts.read(command, key, first, last, "COUNT", str(most))
         return [(position, text.parse_entry(position, fields)) for position, fields in found]
 
-    async def grouped_entries(
-        self, account: Account, before: str, checkpointed: str, most: int
-    ) -> GroupedEntries:
+    async def grouped_entries(self, account: Account, before: str, most: int) -> GroupedEntries:
         """Return the newest entries of a root one by one; see `Store`."""
-        return ungrouped_entries(await self.latest(account.root, before, most), checkpointed, most)
+        return ungrouped_entries(await self.latest(account.root, before, most), most)
 
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return balances of a root; see `Store`."""
@@ -208,35 +199,19 @@ class RedisStore(RemoteStore):
         page = (after or "0", str(most), self._clock_argument())
         return text.parse_balances(root, await reading(self._scripts.run(BALANCES, keys, *page)))
 
-    async def checkpoint(self, root: str, levels: Sequence[Account] | None = None) -> Checkpoint:
-        """Return the checkpoint of a root's journal; see `Store`."""
-        key = layout.key_of(root, "checkpoint")
-        if levels is None:
-            return text.parse_checkpoint(root, await self._scripts.read("HGETALL", key))
-        listed = [f"blocks:{level.text}" for level in levels]
-        blocks = await self._scripts.read("HMGET", key, *listed) if levels else ()
-        pairs = zip(levels, blocks, strict=False)
-        own = [level.of_block(block) for level, each in pairs if each for block in each.split(",")]
-        sums = [f"level:{level.text}" for level in (*levels, *own)]
-        names = ["position", "entries", "digest", "currency", "closed", *sums]
-        kept = await self._scripts.read("HMGET", key, *names)
-        found = [part for pair in zip(names, kept, strict=True) if pair[1] is not None for part in pair]
-        return text.parse_checkpoint(root, found)
+    async def base(self, root: str) -> Base:
+        """Return what stands for the dropped entries of a root; see `Store`."""
+        return decode_base(root, await self._scripts.read("HGET", layout.key_of(root, "base"), "base"))
 
-    async def write_checkpoint(self, root: str, checkpoint: Checkpoint) -> None:
-        """Replace the checkpoint; see `Store`."""
-        # Another process may be writing one too. What an interrupted write leaves behind expires by itself.
-        written = layout.key_of(root, f"checkpoint:{secrets.token_hex(8)}")
-        for fields in text.checkpoint_fields(checkpoint):
-            await reading(self._pipeline.ask("HSET", written, *fields))
-            await reading(self._pipeline.ask("EXPIRE", written, str(WRITING_SECONDS)))
-        keys = [layout.key_of(root, "checkpoint"), written]
-        await reading(self._scripts.of_schema(WRITE_CHECKPOINT, keys, str(checkpoint.entries)))
+    async def write_base(self, root: str, base: Base) -> None:
+        """Replace the base; see `Store`."""
+        values = (base.position, str(base.entries), encode_base(base))
+        await reading(self._scripts.of_schema(WRITE_BASE, [layout.key_of(root, "base")], *values))
 
-    async def drop_checkpointed(self, root: str, most: int) -> int:
-        """Remove the oldest entries that the checkpoint covers; see `Store`."""
-        keys = [layout.key_of(root, "checkpoint"), layout.key_of(root, "journal")]
-        return int(await reading(self._scripts.of_schema(DROP_CHECKPOINTED, keys, str(most))))
+    async def drop_trimmed(self, root: str, most: int) -> int:
+        """Remove the oldest entries that the base stands for; see `Store`."""
+        keys = layout.keys_of(root, "base", "journal")
+        return int(await reading(self._scripts.of_schema(DROP_TRIMMED, keys, str(most))))
 
     async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation; see `Store`."""

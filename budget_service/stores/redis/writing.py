@@ -55,6 +55,7 @@ def _root(root: str, record: RootRecord, revision: str) -> Command:
         *("currency_since", str(currency.since), "next_unit_id", currency.next_unit_id),
         *("next_since", str(currency.next_since), "last_time", str(record.last_time)),
         *("limits_version", str(record.limits_version), "ahead", str(record.ahead)),
+        *("entries", str(record.entries), "digest", record.digest),
     )
 
 

@@ -1,39 +1,33 @@
-"""Reads of a whole ledger in SQLite, page by page: roots, journal and balances; and its checkpoints."""
+"""Reads of a whole ledger in SQLite, page by page: roots, journal, base and balances."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from budget_service.ledger.balances import PastDay
+from budget_service.ledger.base import Base
 from budget_service.ledger.state import JournalEntry, Reservation
 from budget_service.ledger.values import MAX_SEGMENTS, Account, Cost
-from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
-from budget_service.stores.checkpoint_pages import SUMS_PAGE, SumRow, add_sums
-from budget_service.stores.codec import decode_closed, decode_root, encode_closed, encode_root
+from budget_service.stores.codec import decode_base, encode_base
 from budget_service.stores.damaged_rows import reading_row
-from budget_service.stores.interface import BalancePage, GroupedEntries, MatchingEntries
+from budget_service.stores.interface import BalancePage, GroupedEntries
 from budget_service.stores.sqlite import rows
 
 OF_ROOT = "substr(account, 1, instr(account || '/', '/') - 1) = ?"
-SUMS = "SELECT level, window_start, information, calls FROM checkpoint_sums WHERE root = ?"
 # What comes right after the slash.
 AFTER_SLASH = "0"
 
-SOME = f"SELECT * FROM journal WHERE {OF_ROOT} AND entry > ? ORDER BY entry LIMIT ?"  # noqa: S608 - a constant
 # The parameters end with a slash.
 IS_BELOW = "substr(account || '/', 1, length(?)) = ?"
-# So many entries are looked through in the time in which one is read.
-LOOKED_THROUGH = 20
 
 # How many of four levels an account is below, or is itself.
 SHARED_LEVELS = " + ".join([f"({IS_BELOW})"] * MAX_SEGMENTS)
 # Of what differs within a group only the time is looked at, and there the oldest matters. Changes of limits differ.
 GROUPED = (
-    "SELECT count(*), sum(entry <= ?), min(entry), kind, account, information, calls, unit_id, request_id, "  # noqa: S608
+    "SELECT count(*), min(entry), kind, account, information, calls, unit_id, request_id, "  # noqa: S608
     "release_id, query_id, min(time), holds, policy_statement, shared_information, shared_calls, reason, "
     "actor, change "
     f"FROM (SELECT * FROM journal WHERE {OF_ROOT} AND entry < ? ORDER BY entry DESC LIMIT ?) "
@@ -58,26 +52,6 @@ def load_journal(
     return [(str(row[0]), rows.read_entry(*row)) for row in found]
 
 
-def load_matching(
-    connection: sqlite3.Connection, levels: Sequence[Account], after: str, most: int
-) -> MatchingEntries:
-    """Return entries of some levels of a root, and of accounts below them, in order.
-
-    SQLite looks through many entries in the time in which few can be read.
-    """
-    within = " OR ".join([IS_BELOW] * len(levels))
-    looked_through = (levels[0].root, int(after or 0), most * LOOKED_THROUGH)
-    query = f"SELECT * FROM ({SOME}) WHERE {within} LIMIT ?"  # noqa: S608 - constants
-    names = [name for level in levels for name in (f"{level.text}/", f"{level.text}/")]
-    found = connection.execute(query, (*looked_through, *names, most)).fetchall()
-    entries = [(str(row[0]), rows.read_entry(*row)) for row in found]
-    if len(entries) == most:
-        return MatchingEntries(entries, entries[-1][0])
-    query = f"SELECT count(*), max(entry) FROM ({SOME.replace('*', 'entry')})"  # noqa: S608 - constants
-    count, last = connection.execute(query, looked_through).fetchone()
-    return MatchingEntries(entries, str(last) if count == most * LOOKED_THROUGH else "")
-
-
 def load_latest(
     connection: sqlite3.Connection, root: str, before: str, most: int
 ) -> list[tuple[str, JournalEntry]]:
@@ -88,7 +62,7 @@ def load_latest(
 
 
 def load_grouped_entries(
-    connection: sqlite3.Connection, account: Account, before: str, checkpointed: str, most: int
+    connection: sqlite3.Connection, account: Account, before: str, most: int
 ) -> GroupedEntries:
     """Return the newest entries of an account's root before a position, grouped; see `GroupedEntries`.
 
@@ -96,19 +70,12 @@ def load_grouped_entries(
     """
     first = int(before) if before else 2**63 - 1
     levels = [account.level(min(depth, account.depth)).text + "/" for depth in range(1, MAX_SEGMENTS + 1)]
-    parameters = (
-        int(checkpointed or 0),
-        account.root,
-        first,
-        most,
-        *(each for each in levels for _ in range(2)),
-    )
+    parameters = (account.root, first, most, *(each for each in levels for _ in range(2)))
     found = connection.execute(GROUPED, parameters).fetchall()
     count = sum(each[0] for each in found)
     return GroupedEntries(
-        entries=tuple(rows.read_entry(*row) for _, _, *row in found),
-        checkpointed=sum(each[1] for each in found),
-        before=str(min(each[2] for each in found)) if count == most else "",
+        entries=tuple(rows.read_entry(*row) for _, *row in found),
+        before=str(min(each[1] for each in found)) if count == most else "",
     )
 
 
@@ -134,73 +101,30 @@ def load_balances(
     )
 
 
-def load_checkpoint(
-    connection: sqlite3.Connection, root: str, levels: Sequence[Account] | None = None
-) -> Checkpoint:
-    """Return the checkpoint of a root's journal with all sums, or those of some levels and their blocks."""
-    query = "SELECT position, entries, digest, currency, closed FROM checkpoints WHERE root = ?"
-    row = connection.execute(query, (root,)).fetchone()
-    if row is None:
-        return Checkpoint()
-    spent: dict[Account, dict[Microseconds, Cost]] = {}
-    if levels is None:
-        add_sums(spent, connection.execute(SUMS, (root,)))
-    for level in levels or ():
-        text = level.text
-        within = f"{SUMS} AND (level = ? OR (level > ? AND level < ?))"
-        add_sums(spent, connection.execute(within, (root, text, f"{text}*", f"{text}+")))
-    position, entries, digest, *texts = row
-    with reading_row("checkpoints", root):
-        (currency, time, ahead), closed = decode_root(texts[0]), decode_closed(texts[1])
-    return Checkpoint(str(position), entries, digest, spent, currency, closed, time, ahead)
+def load_base(connection: sqlite3.Connection, root: str) -> Base:
+    """Return what stands for the dropped entries of a root."""
+    row = connection.execute("SELECT base FROM bases WHERE root = ?", (root,)).fetchone()
+    return decode_base(root, row and row[0])
 
 
-def load_sums(connection: sqlite3.Connection, root: str, last: SumRow) -> list[SumRow]:
-    """Return the next sums of the checkpoint of a root's journal."""
-    query = f"{SUMS} AND (level, window_start) > (?, ?) ORDER BY level, window_start LIMIT ?"
-    return connection.execute(query, (root, *last[:2], SUMS_PAGE)).fetchall()
-
-
-def write_checkpoint(connection: sqlite3.Connection, root: str, checkpoint: Checkpoint) -> None:
-    """Replace the checkpoint in one transaction."""
-    sums = [
-        (root, level.text, start, cost.information, cost.calls)
-        for level, spans in checkpoint.spent.items()
-        for start, cost in spans.items()
-    ]
-    texts = (encode_root(checkpoint), encode_closed(checkpoint.closed))
-    summary = (checkpoint.entries, checkpoint.digest, *texts)
-    fields = (root, int(checkpoint.position or 0), *summary)
-    with transaction(connection):
-        query = "SELECT entries FROM checkpoints WHERE root = ?"
-        last = connection.execute(query, (root,)).fetchone()
-        if last is None or last[0] <= checkpoint.entries:
-            connection.execute("INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?, ?, ?)", fields)
-            connection.execute("DELETE FROM checkpoint_sums WHERE root = ?", (root,))
-            connection.executemany("INSERT INTO checkpoint_sums VALUES (?, ?, ?, ?, ?)", sums)
-
-
-def drop_checkpointed(connection: sqlite3.Connection, root: str, most: int) -> int:
-    """Remove the oldest entries that the checkpoint covers and return their number."""
-    checkpointed = (
-        f"SELECT entry FROM journal WHERE {OF_ROOT} AND entry <= "  # noqa: S608 - constants
-        "(SELECT position FROM checkpoints WHERE root = ?) ORDER BY entry LIMIT ?"
+def write_base(connection: sqlite3.Connection, root: str, base: Base) -> None:
+    """Replace the base of a root, unless the new one has no more entries."""
+    connection.execute(
+        "INSERT INTO bases VALUES (?, ?, ?, ?) ON CONFLICT (root) DO UPDATE "
+        "SET position = excluded.position, entries = excluded.entries, base = excluded.base "
+        "WHERE entries < excluded.entries",
+        (root, int(base.position), base.entries, encode_base(base)),
     )
-    with transaction(connection):
-        delete = f"DELETE FROM journal WHERE entry IN ({checkpointed})"  # noqa: S608 - constants
-        return connection.execute(delete, (root, root, most)).rowcount
 
 
-@contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Commit what the block does, or take it back."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
+def drop_trimmed(connection: sqlite3.Connection, root: str, most: int) -> int:
+    """Remove the oldest entries that the base stands for and return their number."""
+    trimmed = (
+        f"SELECT entry FROM journal WHERE {OF_ROOT} AND entry <= "  # noqa: S608 - constants
+        "(SELECT position FROM bases WHERE root = ?) ORDER BY entry LIMIT ?"
+    )
+    delete = f"DELETE FROM journal WHERE entry IN ({trimmed})"  # noqa: S608 - constants
+    return connection.execute(delete, (root, root, most)).rowcount
 
 
 def count_open(connection: sqlite3.Connection, nows: Mapping[str, Microseconds]) -> int:

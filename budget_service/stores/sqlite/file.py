@@ -15,7 +15,7 @@ from budget_service.stores.interface import StoreUnusableError, require_schema
 from budget_service.stores.sqlite.integrity import require_sound
 from budget_service.tuning import DEFAULTS
 
-SCHEMA_VERSION = 16
+SCHEMA_VERSION = 17
 CACHE_KIBIBYTES = 192 * 1024
 # Some 40 MB. SQLite's own thousand pages hold a few commits of charges on many accounts, and to move them into the file
 # takes two more turns of the disk, for which all callers wait.
@@ -48,7 +48,8 @@ CLOSED = (
 SCHEMA = (
     "CREATE TABLE roots (root TEXT PRIMARY KEY, unit_id TEXT NOT NULL, last_time INTEGER NOT NULL, "
     "limits_version INTEGER NOT NULL, currency_since INTEGER NOT NULL, next_unit_id TEXT NOT NULL, "
-    "next_since INTEGER NOT NULL, ahead INTEGER NOT NULL) WITHOUT ROWID",
+    "next_since INTEGER NOT NULL, ahead INTEGER NOT NULL, entries INTEGER NOT NULL, digest TEXT NOT NULL) "
+    "WITHOUT ROWID",
     # A limit is written as `limits.limit_text`.
     "CREATE TABLE limits (root TEXT NOT NULL, level TEXT NOT NULL, limit_text TEXT NOT NULL, "
     "PRIMARY KEY (root, level)) WITHOUT ROWID",
@@ -79,14 +80,11 @@ SCHEMA = (
     "CREATE INDEX journal_by_root ON journal (substr(account, 1, instr(account || '/', '/') - 1))",
     """CREATE TRIGGER journal_is_not_changed BEFORE UPDATE ON journal
         BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END""",
-    # The checkpoint of each root's journal; `currency` as `encode_root` writes it, `closed` as `encode_closed`.
-    "CREATE TABLE checkpoints (root TEXT PRIMARY KEY, position INTEGER NOT NULL, entries INTEGER NOT NULL, "
-    "digest TEXT NOT NULL, currency TEXT NOT NULL, closed TEXT NOT NULL) WITHOUT ROWID",
-    """CREATE TABLE checkpoint_sums (
-        root TEXT NOT NULL, level TEXT NOT NULL, window_start INTEGER NOT NULL, information INTEGER NOT NULL,
-        calls INTEGER NOT NULL, PRIMARY KEY (root, level, window_start)) WITHOUT ROWID""",
+    # What stands for the dropped entries of each root, as JSON; see `ledger.base`.
+    "CREATE TABLE bases (root TEXT PRIMARY KEY, position INTEGER NOT NULL, entries INTEGER NOT NULL, "
+    "base TEXT NOT NULL) WITHOUT ROWID",
     """CREATE TRIGGER journal_is_not_shortened BEFORE DELETE ON journal WHEN OLD.entry > coalesce((
-            SELECT position FROM checkpoints
+            SELECT position FROM bases
             WHERE root = substr(OLD.account, 1, instr(OLD.account || '/', '/') - 1)), 0)
         BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END""",
     DAYS,

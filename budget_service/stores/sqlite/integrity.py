@@ -19,11 +19,8 @@ _FIRST = (
     "ledger",
     "roots",
     "limits",
-    "accounts",
-    "checkpoints",
-    "checkpoint_sums",
+    "bases",
     "reservations",
-    "names",
     "balances",
 )
 _LAST = ("payments", "outcomes", "journal")

@@ -34,7 +34,7 @@ def mark_path(ledger: Path) -> Path:
 def state_of(connection: sqlite3.Connection) -> HighWaterMark | None:
     """Return the present high-water mark of a ledger; None if the ledger has no name yet."""
     row = connection.execute("SELECT ledger_id FROM ledger").fetchone()
-    # SQLite keeps the last number, also of an entry that was archived.
+    # SQLite keeps the last number, also of an entry that was trimmed.
     last = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'journal'").fetchone()
     return HighWaterMark(row[0], last[0] if last else 0) if row else None
 

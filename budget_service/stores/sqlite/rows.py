@@ -31,14 +31,15 @@ def root_row(root: str, record: RootRecord) -> tuple[Any, ...]:
     """Return the row of a root account."""
     each = record.currency
     currency = (each.since, each.next_unit_id, each.next_since)
-    return (root, each.unit_id, record.last_time, record.limits_version, *currency, record.ahead)
+    chain = (record.entries, record.digest)
+    return (root, each.unit_id, record.last_time, record.limits_version, *currency, record.ahead, *chain)
 
 
 @reads("roots")
 def read_root(_root: str, unit_id: str, last_time: int, limits_version: int, *more: Any) -> RootRecord:
     """Return the record of a row of its table."""
-    *currency, ahead = more
-    return RootRecord(Currency(unit_id, *currency), last_time, limits_version, ahead)
+    *currency, ahead, entries, digest = more
+    return RootRecord(Currency(unit_id, *currency), last_time, limits_version, ahead, entries, digest)
 
 
 def find_root(connection: sqlite3.Connection, root: str) -> RootRecord:

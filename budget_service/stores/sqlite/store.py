@@ -20,18 +20,16 @@ from typing import TypeVar
 
 from budget_service.ledger.account_statement import AccountStatement
 from budget_service.ledger.act import Act
+from budget_service.ledger.base import Base
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, LevelLimit
-from budget_service.ledger.verification import Checkpoint
-from budget_service.stores.checkpoint_pages import SumRow, checkpoint_in_pages
 from budget_service.stores.interface import (
     BalancePage,
     Clock,
     Committed,
     GroupedEntries,
-    MatchingEntries,
     OutcomeUnknownError,
     StoreError,
     StoreUnavailableError,
@@ -169,20 +167,14 @@ class SqliteStore:
         """Return entries of a root; see `Store`."""
         return await self._reading(lambda: audit.load_journal(self._connection, root, after, until, most))
 
-    async def matching(self, levels: Sequence[Account], after: str, most: int) -> MatchingEntries:
-        """Return entries of some levels; see `Store`."""
-        return await self._reading(lambda: audit.load_matching(self._connection, levels, after, most))
-
     async def latest(self, root: str, before: str, most: int) -> list[tuple[str, JournalEntry]]:
         """Return the newest entries of a root; see `Store`."""
         return await self._reading(lambda: audit.load_latest(self._connection, root, before, most))
 
-    async def grouped_entries(
-        self, account: Account, before: str, checkpointed: str, most: int
-    ) -> GroupedEntries:
+    async def grouped_entries(self, account: Account, before: str, most: int) -> GroupedEntries:
         """Return the newest entries of a root, like ones together; see `Store`."""
         return await self._reading(
-            lambda: audit.load_grouped_entries(self._connection, account, before, checkpointed, most)
+            lambda: audit.load_grouped_entries(self._connection, account, before, most)
         )
 
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
@@ -191,24 +183,17 @@ class SqliteStore:
             lambda: audit.load_balances(self._connection, root, after, most, self._clock())
         )
 
-    async def checkpoint(self, root: str, levels: Sequence[Account] | None = None) -> Checkpoint:
-        """Return the checkpoint of a root's journal; see `Store`."""
+    async def base(self, root: str) -> Base:
+        """Return what stands for the dropped entries of a root; see `Store`."""
+        return await self._reading(lambda: audit.load_base(self._connection, root))
 
-        async def summary() -> Checkpoint:
-            return await self._reading(lambda: audit.load_checkpoint(self._connection, root, levels or ()))
+    async def write_base(self, root: str, base: Base) -> None:
+        """Replace the base; see `Store`."""
+        await self._apart(lambda: audit.write_base(self._connection, root, base))
 
-        async def page(last: SumRow) -> list[SumRow]:
-            return await self._reading(lambda: audit.load_sums(self._connection, root, last))
-
-        return await (summary() if levels is not None else checkpoint_in_pages(summary, page))
-
-    async def write_checkpoint(self, root: str, checkpoint: Checkpoint) -> None:
-        """Replace the checkpoint; see `Store`."""
-        await self._apart(lambda: audit.write_checkpoint(self._connection, root, checkpoint))
-
-    async def drop_checkpointed(self, root: str, most: int) -> int:
-        """Remove the oldest entries that the checkpoint covers; see `Store`."""
-        return await self._apart(lambda: audit.drop_checkpointed(self._connection, root, most))
+    async def drop_trimmed(self, root: str, most: int) -> int:
+        """Remove the oldest entries that the base stands for; see `Store`."""
+        return await self._apart(lambda: audit.drop_trimmed(self._connection, root, most))
 
     async def back_up(self, folder: Path) -> Path:
         """Copy the ledger into a new file of a folder; see `Store`."""

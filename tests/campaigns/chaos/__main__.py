@@ -73,7 +73,7 @@ def _rows(result: Result) -> dict[str, str]:
         "of those, that the service served on after": result.served_on,
         "limits lowered below what is spent": result.lowered,
         "first limits of levels in use": result.late,
-        "checkpoints of journals": result.checkpointed,
+        "trims of journals": result.trimmed,
         "accounts closed and opened again": result.returned,
         "seconds": round(result.seconds),
     }

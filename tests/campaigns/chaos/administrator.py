@@ -1,4 +1,4 @@
-"""What an administrator does under load: limits below what is spent, checkpoints, the whole ledger verified."""
+"""What an administrator does under load: limits below what is spent, trims, the whole ledger verified."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Administrator:
     acknowledged_at: Callable[[Path], Amount]
     lowered: int = 0
     late: set[Path] = field(default_factory=set)
-    checkpointed: int = 0
+    trimmed: int = 0
     differences: int = 0
     _ids: int = 0
 
@@ -77,19 +77,24 @@ class Administrator:
         await self._set(level, limit)
         self.late.add(level)
 
-    async def checkpoint(self) -> None:
-        """Write a checkpoint of the journal of a root; one that differs is a broken promise."""
-        request = admin_pb2.SealJournalRequest(account=budget_pb2.Account(path=[self.rng.choice(ROOTS)]))
+    async def trim(self) -> None:
+        """Trim the journal of a root; one that differs is a broken promise."""
+        root = budget_pb2.Account(path=[self.rng.choice(ROOTS)])
+        reading = admin_pb2.ReadJournalRequest(under=root, at_most=1000)
+        page = await self.until_answered(lambda stub: stub.ReadJournal(reading, timeout=CALL_SECONDS))
+        if not page.last:
+            return
+        request = admin_pb2.TrimJournalRequest(account=root, exported=page.last)
         try:
-            await self.until_answered(lambda stub: stub.SealJournal(request, timeout=CALL_SECONDS))
+            await self.until_answered(lambda stub: stub.TrimJournal(request, timeout=CALL_SECONDS))
         except grpc.aio.AioRpcError as error:
             if error.code() is not grpc.StatusCode.FAILED_PRECONDITION:
                 raise
             self.differences += 1
-        self.checkpointed += 1
+        self.trimmed += 1
 
     async def verify(self) -> None:
-        """Verify every root from its checkpoint."""
+        """Verify every root."""
         request = admin_pb2.VerifyLedgerRequest()
         found = await self.until_answered(lambda stub: stub.VerifyLedger(request, timeout=CALL_SECONDS))
         self.differences += found.different

@@ -63,7 +63,7 @@ class Result:
     served_on: int
     lowered: int
     late: int
-    checkpointed: int
+    trimmed: int
     returned: int
     seconds: float
 
@@ -106,7 +106,7 @@ async def run(plan: Plan, folder: Path) -> Result:
             served_on=injector.served_on,
             lowered=administrator.lowered,
             late=len(administrator.late),
-            checkpointed=administrator.checkpointed,
+            trimmed=administrator.trimmed,
             returned=leavers.returned,
             replies_lost=sum(proxy.lost_replies for proxy in stage.proxies),
             seconds=asyncio.get_running_loop().time() - began,

@@ -64,7 +64,7 @@ class FaultInjector:
     async def disturb(self) -> None:
         """Do one of the lesser things, or what an administrator may do at any time."""
         faults = [self._pause_service, self._pause_store, self._cut, self._lose, self._delay]
-        await self.rng.choice((*faults, self.administrator.lower_a_limit, self.administrator.checkpoint))()
+        await self.rng.choice((*faults, self.administrator.lower_a_limit, self.administrator.trim))()
 
     async def hold_a_lock(self) -> None:
         """Stop a service between its round trips until the others have gone on; then let it go on, too late."""

@@ -147,7 +147,7 @@ THREE = [reported(f"c{number}", spent=COST) for number in range(3)]
         # Every reservation has lapsed when the ledger is judged, and was settled, released or forfeited.
         (History([PAID]), truth(entry("paid"), reserved=Amount(0, 1)), {Fault.HELD}),
         (History([HELD]), truth(), {Fault.RETURNED}),
-        # VerifyLedger, or a journal that gets no checkpoint because it differs; the journal is read before.
+        # VerifyLedger, or a journal that is not trimmed because it differs; the journal is read before.
         (History(), replace(truth(), differences=1), {Fault.UNVERIFIED}),
         (History([PAID]), replace(truth(entry("paid")), above=("c",)), {Fault.LATE}),
     ],

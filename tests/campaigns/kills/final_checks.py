@@ -129,17 +129,16 @@ async def _journal(gateways: Gateways) -> tuple[Line, ...]:
     async with grpc.aio.insecure_channel(gateways.stage.admin) as channel:
         stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
         for root in (ROOMY, SHARED, TIGHT):
-            request = admin_pb2.ListChargesRequest(account=budget_pb2.Account(path=[root]), page_size=PAGE)
-            while True:
-                page = await stub.ListCharges(request, timeout=30)
-                lines += map(_line, page.charges)
-                request.page_token = page.next_page_token
-                if not request.page_token:
-                    break
+            request = admin_pb2.ReadJournalRequest(under=budget_pb2.Account(path=[root]), at_most=PAGE)
+            is_end = False
+            while not is_end:
+                page = await stub.ReadJournal(request, timeout=30)
+                lines += map(_line, page.entries)
+                request.after, is_end = page.last, page.is_end
     return tuple(lines)
 
 
-def _line(entry: admin_pb2.ChargeEntry) -> Line:
+def _line(entry: admin_pb2.JournalEntry) -> Line:
     cost, kind = amount_of(entry.cost), _KINDS.get(entry.kind, str(entry.kind))
     return Line(tuple(entry.account.path), entry.query_id, entry.release_id, cost, kind)
 

@@ -12,6 +12,8 @@ from msgspec.structs import replace
 from budget_service.ledger.account_statement import AccountStatement, account_statement
 from budget_service.ledger.act import Act, Needs
 from budget_service.ledger.balances import Balance, PastDay
+from budget_service.ledger.base import Base
+from budget_service.ledger.chain import chained
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.rules import decide
@@ -28,16 +30,14 @@ from budget_service.ledger.state import (
     StoredOutcome,
 )
 from budget_service.ledger.values import Account, LevelLimit, Limit
-from budget_service.ledger.verification import Checkpoint
 from budget_service.ledger.windows import Microseconds
+from budget_service.stores.codec import decode_base, encode_base
 from budget_service.stores.interface import (
     BackupFailedError,
     BalancePage,
     Clock,
     GroupedEntries,
-    MatchingEntries,
     ungrouped_entries,
-    unmatched_entries,
 )
 
 
@@ -55,7 +55,7 @@ class MemoryStore:
     remembered: dict[tuple[str, str], StoredOutcome] = field(default_factory=dict)
     paid_queries: dict[tuple[str, str], PaidQuery] = field(default_factory=dict)
     paid_releases: dict[tuple[str, str], Microseconds] = field(default_factory=dict)
-    checkpoints: dict[str, Checkpoint] = field(default_factory=dict)
+    bases: dict[str, str] = field(default_factory=dict)
     dropped: set[int] = field(default_factory=set)
     stored: dict[Account, Limit] = field(default_factory=dict)
     closed: set[Account] = field(default_factory=set)
@@ -116,20 +116,14 @@ class MemoryStore:
             if each.account.root == root and int(number) not in self.dropped
         ][:most]
 
-    async def matching(self, levels: Sequence[Account], after: str, most: int) -> MatchingEntries:
-        """Give all of the root."""
-        return unmatched_entries(await self.journal(levels[0].root, after, "", most), most)
-
     async def latest(self, root: str, before: str, most: int) -> list[tuple[str, JournalEntry]]:
         """Turn the journal round."""
         found = [(position, each) for position, each in await self.journal(root, "", "", len(self.entries))]
         return [each for each in reversed(found) if not before or int(each[0]) < int(before)][:most]
 
-    async def grouped_entries(
-        self, account: Account, before: str, checkpointed: str, most: int
-    ) -> GroupedEntries:
+    async def grouped_entries(self, account: Account, before: str, most: int) -> GroupedEntries:
         """Take nothing together."""
-        return ungrouped_entries(await self.latest(account.root, before, most), checkpointed, most)
+        return ungrouped_entries(await self.latest(account.root, before, most), most)
 
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return all of them."""
@@ -146,18 +140,18 @@ class MemoryStore:
             each.account.root in roots and now < each.expires_at for each in self.reservations.values()
         )
 
-    async def checkpoint(self, root: str, _levels: Sequence[Account] | None = None) -> Checkpoint:
+    async def base(self, root: str) -> Base:
         """Return the last one."""
-        return self.checkpoints.get(root, Checkpoint())
+        return decode_base(root, self.bases.get(root))
 
-    async def write_checkpoint(self, root: str, checkpoint: Checkpoint) -> None:
-        """Keep it if it has no fewer entries."""
-        if checkpoint.entries >= (await self.checkpoint(root)).entries:
-            self.checkpoints[root] = checkpoint
+    async def write_base(self, root: str, base: Base) -> None:
+        """Keep it if it has more entries."""
+        if base.entries > (await self.base(root)).entries:
+            self.bases[root] = encode_base(base)
 
-    async def drop_checkpointed(self, root: str, most: int) -> int:
+    async def drop_trimmed(self, root: str, most: int) -> int:
         """Forget them, leaving their numbers."""
-        last = int((await self.checkpoint(root)).position or 0)
+        last = int((await self.base(root)).position or 0)
         old = {number for number, each in enumerate(self.entries[:last], 1) if each.account.root == root}
         dropped = sorted(old - self.dropped)[:most]
         self.dropped |= set(dropped)
@@ -251,7 +245,7 @@ class MemoryStore:
 
     def _write(self, act: Act, limits: AppliedLimits, change: Change) -> None:
         account = act.account
-        self.records[account.root] = change.root
+        self.records[account.root] = chained(change.root, self._root(account), change.journal)
         if change.remembered is not None:
             self.remembered[account.root, act.request_id] = change.remembered
         for day in change.days:

@@ -21,7 +21,7 @@ JOURNALS = Sheet(
     ),
     [("acme", 1234567, DIGEST)],
 )
-CHARGE = admin_pb2.ChargeEntry(account={"path": ["acme", "ann"]}, release_id=RELEASE, request_id=ID)
+CHARGE = admin_pb2.JournalEntry(account={"path": ["acme", "ann"]}, release_id=RELEASE, request_id=ID)
 
 
 def test_an_id_is_printed_whole_however_narrow_its_column_is(capsys: pytest.CaptureFixture[str]) -> None:

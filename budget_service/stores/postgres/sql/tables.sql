@@ -21,7 +21,9 @@ CREATE TABLE gris.roots (
   currency_since bigint NOT NULL DEFAULT 0,
   next_unit_id text NOT NULL DEFAULT '',
   next_since bigint NOT NULL DEFAULT 0,
-  ahead bigint NOT NULL DEFAULT 0
+  ahead bigint NOT NULL DEFAULT 0,
+  entries bigint NOT NULL DEFAULT 0,
+  digest text NOT NULL DEFAULT ''
 ) WITH (fillfactor = 50);
 
 -- The limits that an administrator has set, written as limits.limit_text.
@@ -129,24 +131,12 @@ CREATE TABLE gris.journal (
   PRIMARY KEY (root, entry)
 );
 
--- How far the journal of each root is sealed, and what counts of it; `currency` as codec.encode_root writes it,
--- the closed accounts as codec.encode_closed.
-CREATE TABLE gris.checkpoints (
+-- What stands for the dropped entries of each root, as JSON: see ledger.base.
+CREATE TABLE gris.bases (
   root text COLLATE "C" PRIMARY KEY,
   position bigint NOT NULL,
   entries bigint NOT NULL,
-  digest text NOT NULL,
-  currency text NOT NULL DEFAULT '',
-  closed text NOT NULL
-);
-
-CREATE TABLE gris.checkpoint_sums (
-  root text COLLATE "C" NOT NULL,
-  level text COLLATE "C" NOT NULL,
-  window_start bigint NOT NULL,
-  information bigint NOT NULL,
-  calls bigint NOT NULL,
-  PRIMARY KEY (root, level, window_start)
+  base text NOT NULL
 );
 
 CREATE FUNCTION gris.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -154,9 +144,9 @@ BEGIN
   RAISE EXCEPTION 'the journal is append-only';
 END $$;
 
-CREATE FUNCTION gris.refuse_unless_sealed() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION gris.refuse_unless_trimmed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  IF EXISTS (SELECT FROM gris.checkpoints WHERE root = OLD.root AND OLD.entry <= position) THEN
+  IF EXISTS (SELECT FROM gris.bases WHERE root = OLD.root AND OLD.entry <= position) THEN
     RETURN OLD;
   END IF;
   RAISE EXCEPTION 'the journal is append-only';
@@ -165,7 +155,7 @@ END $$;
 CREATE TRIGGER journal_is_not_changed BEFORE UPDATE OR TRUNCATE ON gris.journal
   FOR EACH STATEMENT EXECUTE FUNCTION gris.refuse();
 CREATE TRIGGER journal_is_not_shortened BEFORE DELETE ON gris.journal
-  FOR EACH ROW EXECUTE FUNCTION gris.refuse_unless_sealed();
+  FOR EACH ROW EXECUTE FUNCTION gris.refuse_unless_trimmed();
 
 -- One row: the ledger's own name and how often it was counted on, which the marks beside the services repeat.
 CREATE TABLE gris.ledger (ledger_id text NOT NULL, count bigint NOT NULL);

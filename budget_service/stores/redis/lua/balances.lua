@@ -17,5 +17,5 @@ end
 return {
   last[1] and last[1][1] or '', scanned[1], scanned[2], redis.call('HGETALL', reservations_key), past,
   string.format('%.0f', clock(ARGV[3])), redis.call('HMGET', root_key, 'unit_id', 'currency_since', 'next_unit_id',
-  'next_since', 'ahead', 'last_time', 'limits_version'),
+  'next_since', 'ahead', 'last_time', 'limits_version', 'entries', 'digest'),
 }

@@ -28,7 +28,7 @@ local function fields(key, names)
 end
 
 local root = redis.call('HMGET', root_key, 'revision', 'unit_id', 'currency_since', 'next_unit_id', 'next_since',
-  'ahead', 'last_time', 'limits_version')
+  'ahead', 'last_time', 'limits_version', 'entries', 'digest')
 local time = clock(asked.clock)
 
 local held, paid, due = {}, {}, {}

@@ -4,7 +4,7 @@
 local TYPES = {
   root = 'hash', turn = 'string', limits = 'hash', closed = 'set', balances = 'hash', days = 'hash',
   blocks = 'set',
-  reservations = 'hash', ends = 'zset', journal = 'stream', checkpoint = 'hash', paid = 'string', request = 'string',
+  reservations = 'hash', ends = 'zset', journal = 'stream', base = 'hash', paid = 'string', request = 'string',
 }
 
 local function damaged(key)

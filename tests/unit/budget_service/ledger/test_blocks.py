@@ -26,7 +26,6 @@ from budget_service.ledger.outcomes import (
     Refused,
     Reserved,
 )
-from budget_service.ledger.usage import Usage
 from budget_service.ledger.values import (
     MAX_BLOCKS,
     Account,
@@ -34,17 +33,17 @@ from budget_service.ledger.values import (
     InvalidFieldError,
     LevelLimit,
     Limit,
-    Unit,
     parse_blocks,
 )
 from budget_service.ledger.windows import DAY, SECOND, Period
+from budget_service.server.admin_messages import entry_message
 from budget_service.server.audit import Verification, verify
-from budget_service.server.checkpoints import make_checkpoint
-from budget_service.server.policy_statements import ArchivedStatementsError, policy_statements_of
+from budget_service.server.policy_statements import policy_statements_of
 from budget_service.server.refunds import with_charge, without_charge
 from budget_service.server.responses import budget_message
 from budget_service.stores.interface import Store
 from budget_service.stores.write_off import write_off
+from gris_cli.budget.exhaustion import Exhaustion
 from tests.support.budget_samples import (
     ANALYST,
     COLLEAGUE,
@@ -59,6 +58,7 @@ from tests.support.budget_samples import (
     limit,
     reserve,
 )
+from tests.unit.budget_service.trims import trimmed
 
 A, B, C = "00000000000000aa", "00000000000000bb", "0123456789abcdef"
 OWN, ABOVE = limit(10, 10), limit(16, 16)
@@ -243,23 +243,18 @@ async def test_blocks_that_were_idle_meet_new_windows(any_store: Store, clock: S
     await assert_sound(any_store)
 
 
-async def test_checkpoints_hold_the_sums_of_blocks(any_store: Store, clock: SteppedClock) -> None:
-    """They are verified without the entries, and statements of charges of a block that were archived are missed."""
+async def test_a_base_holds_the_sums_of_blocks(any_store: Store, clock: SteppedClock) -> None:
+    """They are verified without the entries, and the statements of a block's charges count on."""
     stated = charge("a", Cost(2, 0), on=ON).but(blocks=(A,), policy_statement=ONE)
     await any_store.apply(*stated)
     clock.step(days=1)
     await paid(any_store, "b", 1, B)
-    await make_checkpoint(any_store, "acme")
-    sums = (await any_store.checkpoint("acme", [ANALYST])).spent
-    assert {level.block for level in sums if level.path == ANALYST.path} >= {A, B}
-    levels = (await any_store.read(ANALYST, ON)).levels
-    assert (await policy_statements_of(any_store, ANALYST, levels))[2].statements == (ONE,)
-    while await any_store.drop_checkpointed("acme", 100):
-        pass
+    base = await trimmed(any_store)
+    assert {ANALYST.of_block(each).text for each in (A, B)} <= base.spent.keys()
     await paid(any_store, "c", 1, C)
     await assert_sound(any_store)
-    with pytest.raises(ArchivedStatementsError):
-        await policy_statements_of(any_store, ANALYST, levels)
+    levels = (await any_store.read(ANALYST, ON)).levels
+    assert (await policy_statements_of(any_store, ANALYST, levels))[2].statements == (ONE,)
 
 
 async def test_balances_come_in_pages_with_their_blocks(any_store: Store) -> None:
@@ -357,10 +352,10 @@ async def test_the_usage_of_an_account_is_that_of_its_worst_block(any_store: Sto
     for id_, information, blocks in (("a", 3, (A,)), ("b", 4, (B,)), ("all", 2, ()), ("ab", 1, (A, B))):
         await paid(any_store, id_, information, *blocks)
     start = (await any_store.latest("acme", "", 1))[0][1].time // DAY * DAY
-    usage = Usage(start, 1, 2)
-    for _, entry in await any_store.journal("acme", "", "", 100):
-        usage.add(entry)
-    assert [usage.curve(Unit.INFORMATION, most).exhausted for most in (7, 8)] == [(1,), (0,)]
+    usage = Exhaustion(start, 1, 2)
+    for position, entry in await any_store.journal("acme", "", "", 100):
+        usage.add(entry_message(entry, position))
+    assert [usage.exhausted("information", most) for most in (7, 8)] == [[1], [0]]
 
 
 @pytest.mark.parametrize(

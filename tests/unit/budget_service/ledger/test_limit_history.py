@@ -22,6 +22,7 @@ from tests.support.budget_samples import (
     limit,
 )
 from tests.unit.budget_service.policy_service import stub_on
+from tests.unit.budget_service.trims import trimmed
 
 LARGE, MIDDLE, SMALL, OTHER = limit(100, 5), limit(60, 9), limit(30, 3), limit(7, 7)
 TRACKED = limit(1, 1, mode=Mode.TRACK)
@@ -41,7 +42,7 @@ async def largest(
     """Return the largest limit that counts at a level of the analyst."""
     on = (LevelLimit(level, present),)
     found = await policy_statements_of(store, ANALYST, (await store.read(ANALYST, on)).levels)
-    return found[level.depth].limits.largest(present, lambda asked: of_file if asked == level else None)
+    return found[level.depth].largest_limit(present, lambda asked: of_file if asked == level else None)
 
 
 async def spend(store: Store, present: Limit, name: str = "a", by: Account = ANALYST) -> None:
@@ -129,6 +130,19 @@ async def test_a_limit_with_windows_of_its_own_bounds_nothing(any_store: Store, 
     clock.step(days=1)
     await change(any_store, ANALYST, SMALL, 2)
     assert Cost(40, 4) == await largest(any_store, SMALL)
+
+
+async def test_a_change_that_was_trimmed_counts(any_store: Store, clock: SteppedClock) -> None:
+    """As long as the window reaches back to it, with the first charge."""
+    await change(any_store, ANALYST, LARGE, 0)
+    await spend(any_store, LARGE)
+    clock.step(days=1)
+    await change(any_store, ANALYST, SMALL, 1)
+    await trimmed(any_store)
+    assert LARGE.maximum == await largest(any_store, SMALL)
+    clock.step(days=40)
+    await spend(any_store, SMALL, "b")
+    assert SMALL.maximum == await largest(any_store, SMALL)
 
 
 async def test_the_service_says_it_with_the_policy_statements(any_store: Store, clock: SteppedClock) -> None:

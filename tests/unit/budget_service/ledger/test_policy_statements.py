@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import grpc
 import pytest
 from gris_api.budget.v1 import budget_pb2 as pb
 
 from budget_service.ledger.acts.currency import ChangeCurrency
+from budget_service.ledger.chain import entry_parts
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import Reason, Refused
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import Cost, Hold, InvalidFieldError, LevelLimit
-from budget_service.ledger.verification import Rebuilt, entry_parts
 from budget_service.ledger.windows import Period
-from budget_service.server import checkpoints
-from budget_service.server.audit import Verification, verify
 from budget_service.server.messages import parse_statement
-from budget_service.server.policy_statements import (
-    ArchivedStatementsError,
-    LevelStatements,
-    TooManyStatementsError,
-    policy_statements_of,
-)
+from budget_service.server.policy_statements import TooManyStatementsError, policy_statements_of
 from budget_service.stores.interface import Store
 from budget_service.tuning import DEFAULTS, Tuning
 from dp_service.queries.publications import publications_in
@@ -44,6 +35,7 @@ from tests.support.budget_samples import (
 )
 from tests.unit.budget_service.memory_store import MemoryStore
 from tests.unit.budget_service.policy_service import stub_on
+from tests.unit.budget_service.trims import trimmed
 
 BOTH = levels(ANALYST, own=limit(100, 50), above=limit(1000, 500))
 
@@ -161,56 +153,26 @@ async def test_an_answer_is_whole_or_none(any_store: Store) -> None:
         )
 
 
-async def test_archived_charges_that_count_are_not_passed_over(
-    any_store: Store, clock: SteppedClock, tmp_path: Path
-) -> None:
-    """A journal with a checkpoint still has them; once entries are archived, an error says so while they count."""
-    await any_store.apply(*charge("a", Cost(1, 0), on=BOTH, policy_statement="sealed"))
-    await checkpoints.make_checkpoint(any_store, ANALYST.root)
+async def test_trimmed_charges_that_count_are_not_passed_over(any_store: Store, clock: SteppedClock) -> None:
+    """Those of each level, as long as its window reaches back to them."""
+    await any_store.apply(*charge("a", Cost(1, 0), on=BOTH, policy_statement="trimmed"))
+    await trimmed(any_store)
     await any_store.apply(*charge("b", Cost(1, 0), on=BOTH, policy_statement="later"))
-    assert [["later", "sealed"]] * 2 == await reported(any_store)
-    assert await checkpoints.archive(any_store, ANALYST.root, tmp_path) is not None
-    with pytest.raises(ArchivedStatementsError):
-        await reported(any_store)
-    # Of a colleague nothing was archived, but of the company above.
+    assert [["later", "trimmed"]] * 2 == await reported(any_store)
     found = await any_store.read(COLLEAGUE, levels(COLLEAGUE))
-    assert {2: LevelStatements((), True)} == await policy_statements_of(any_store, COLLEAGUE, found.levels)
-    async with stub_on(any_store) as stub:
-        asked = pb.GetBudgetRequest(account=account(), with_policy_statements=True)
-        error = await failure(stub.GetBudget(asked))
-        assert "STATEMENTS_ARCHIVED" == error.info.reason
+    assert () == (await policy_statements_of(any_store, COLLEAGUE, found.levels))[2].statements
     clock.step(days=31)
     await any_store.apply(*charge("c", Cost(1, 0), on=BOTH, policy_statement="new"))
     assert [["new"]] * 2 == await reported(any_store)
 
 
-async def test_a_statement_is_sealed_and_verified(clock: SteppedClock, tmp_path: Path) -> None:
-    """The archive's line has it, and its digest covers it."""
-    store = MemoryStore(clock)
-    await store.apply(*charge("a", Cost(1, 0), on=BOTH, policy_statement="published"))
-    await store.apply(*charge("b", Cost(1, 0), on=BOTH))
-    checkpoint = await checkpoints.make_checkpoint(store, ANALYST.root)
-    path = await checkpoints.archive(store, ANALYST.root, tmp_path)
-    assert path is not None
-    first, second, _ = path.read_text().splitlines()
-    assert '"policy_statement": "published"' in first
-    assert "policy_statement" not in second
-    assert checkpoint.digest != _digest_without_statements(store)
-    found = Verification()
-    await verify(store, ANALYST.root, found)
-    assert found.differences == []
-
-
-def _digest_without_statements(store: MemoryStore) -> str:
-    rebuilt = Rebuilt()
-    for entry in store.entries:
-        rebuilt.add(JournalEntry(**{name: getattr(entry, name) for name in OLD_FIELDS}))
-    return rebuilt.digest
-
-
-OLD_FIELDS = (
-    "kind", "account", "cost", "unit_id", "request_id", "release_id", "query_id", "time", "holds",
-)  # fmt: skip
+async def test_trimmed_charges_still_tell_whether_a_sum_hides_costs(any_store: Store) -> None:
+    """One that was settled for less than its worst case shows what it cost, for as long as it counts."""
+    await any_store.apply(*reserve("r", Cost(5, 1), on=BOTH))
+    await any_store.apply(*charge("c", Cost(1, 0), on=BOTH, settles="r"))
+    await trimmed(any_store)
+    found = await any_store.read(ANALYST, BOTH)
+    assert not (await policy_statements_of(any_store, ANALYST, found.levels))[1].has_worst_cases
 
 
 def test_an_entry_without_a_statement_keeps_its_digest() -> None:

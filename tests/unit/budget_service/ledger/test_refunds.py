@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import grpc
@@ -19,7 +18,6 @@ from budget_service.ledger.outcomes import Cancelled, Charged, Reason, Refused, 
 from budget_service.ledger.state import EntryKind
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit
 from budget_service.ledger.windows import Period
-from budget_service.server import checkpoints
 from budget_service.server.audit import Verification, verify
 from budget_service.server.hosting import administering
 from budget_service.server.ledger import Ledger
@@ -40,6 +38,7 @@ from tests.support.budget_samples import (
 )
 from tests.unit.budget_service.memory_store import MemoryStore
 from tests.unit.budget_service.served import SETTINGS
+from tests.unit.budget_service.trims import trimmed
 
 ON = levels(ANALYST, own=limit(10, 5, days=7), above=limit(30, 9))
 NOT_PAID = Refused(Reason.NOT_PAID)
@@ -151,7 +150,7 @@ async def test_a_level_above_gets_back_what_it_counted(any_store: Store, held: C
     await assert_sound(any_store)
 
 
-async def test_only_what_counts_is_given_back(any_store: Store, clock: SteppedClock, tmp_path: Path) -> None:
+async def test_only_what_counts_is_given_back(any_store: Store, clock: SteppedClock) -> None:
     """An earlier day of a sliding window does, one that has left does not; nor what somebody else paid for."""
     await any_store.apply(*charge("c", Cost(3, 1), on=ON, release_id="rel"))
     clock.step(days=3)
@@ -164,14 +163,12 @@ async def test_only_what_counts_is_given_back(any_store: Store, clock: SteppedCl
     clock.step(days=8)
     assert NOT_PAID == await refunded(any_store, "late", "new")
     await assert_sound(any_store)
-    # A checkpoint adds up charges with their refunds; a charge that is archived is no longer known.
-    await any_store.apply(*charge("e", Cost(1, 1), on=ON, release_id="sealed"))
-    await checkpoints.make_checkpoint(any_store, ANALYST.root)
+    # A base adds up charges with their refunds; a charge that is trimmed is no longer known.
+    await any_store.apply(*charge("e", Cost(1, 1), on=ON, release_id="trimmed"))
     await any_store.apply(*charge("f", Cost(1, 1), on=ON, release_id="kept"))
-    assert Cancelled(Cost(1, 1), UNIT) == await refunded(any_store, "of a sealed one", "sealed")
-    await checkpoints.make_checkpoint(any_store, ANALYST.root)
-    await checkpoints.archive(any_store, ANALYST.root, tmp_path)
-    assert NOT_PAID == await refunded(any_store, "archived", "kept")
+    assert Cancelled(Cost(1, 1), UNIT) == await refunded(any_store, "before", "kept")
+    await trimmed(any_store)
+    assert NOT_PAID == await refunded(any_store, "after", "trimmed")
     await assert_sound(any_store)
 
 
@@ -245,7 +242,7 @@ async def test_the_administrator_refunds_and_lists_it(any_store: Store) -> None:
         for field, wrong in (*missing, *unreadable):
             error = await failure(admin.RefundCharge(asking(**{field: wrong})))
             assert (grpc.StatusCode.INVALID_ARGUMENT, (field,)) == (error.code, error.fields)
-        listed = (await admin.ListCharges(pb.ListChargesRequest(account={"path": ["acme"]}))).charges
+        listed = (await admin.ReadJournal(pb.ReadJournalRequest(under={"path": ["acme"]}))).entries
     assert [pb.CHARGE_KIND_DIRECT, pb.CHARGE_KIND_REFUNDED] == [each.kind for each in listed]
     assert "wrong: 1/3 of the rows, größer" == listed[1].reason
 
@@ -258,5 +255,5 @@ async def test_a_refund_that_was_slipped_into_the_journal_is_found(clock: Steppe
     store.entries.append(replace(store.entries[-1], kind=EntryKind.REFUNDED, request_id="slipped"))
     found = Verification()
     await verify(store, ANALYST.root, found)
-    # Both units at both levels.
-    assert 4 == found.different
+    # Both units at both levels, and the number of entries.
+    assert 5 == found.different

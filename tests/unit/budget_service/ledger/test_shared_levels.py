@@ -12,22 +12,20 @@ from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc
 from gris_api.budget.v1 import budget_pb2 as pb
 
 from budget_service.configuration.budget_file import Configuration
+from budget_service.ledger.chain import entry_parts
 from budget_service.ledger.outcomes import Charged
 from budget_service.ledger.state import EntryKind, JournalEntry
-from budget_service.ledger.usage import Usage
 from budget_service.ledger.values import MAX_AMOUNT, NOTHING, Cost, Hold
-from budget_service.ledger.verification import entry_parts
-from budget_service.server import checkpoints
-from budget_service.server.audit import Verification, measure, verify
+from budget_service.server.audit import Verification, verify
 from budget_service.server.hosting import administering, serving
 from budget_service.server.ledger import Ledger
 from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores.interface import Store
+from gris_cli.budget.exhaustion import Exhaustion
 from tests.support.budget_client import account, charging, connected, cost, reserving
 from tests.support.budget_samples import (
     ANALYST,
     COLLEAGUE,
-    COMPANY,
     UNIT,
     SteppedClock,
     cancel,
@@ -38,6 +36,7 @@ from tests.support.budget_samples import (
 )
 from tests.unit.budget_service.memory_store import MemoryStore
 from tests.unit.budget_service.served import Stub
+from tests.unit.budget_service.trims import trimmed
 
 ACCOUNTS: list[dict[str, Any]] = [
     {"path": ["acme"], "limit": {"information": 1000, "calls": 500}},
@@ -115,10 +114,7 @@ async def test_what_a_charge_counts_stays_as_it_was_written(any_store: Store, cl
     assert [(10, 3), (0, 0)] == await spent_at(any_store, WORST)
     assert [False, False] == await worst_cases(any_store, WORST)
     for _ in range(2):
-        found = Verification()
-        checkpoint = await verify(any_store, "acme", found)
-        assert (2, []) == (found.entries, found.differences)
-        await any_store.write_checkpoint("acme", checkpoint)
+        assert 2 == (await trimmed(any_store)).entries
     clock.step(days=31)
     async with stub_on(any_store, WORST) as stub:
         await settled(stub, (9, 2), (1, 1))
@@ -181,8 +177,8 @@ async def test_a_charge_never_passes_the_limit_above(any_store: Store) -> None:
     assert Cost(1, 1) == own.spent
 
 
-async def test_both_costs_are_listed_sealed_and_reported(clock: SteppedClock, tmp_path: Any) -> None:
-    """ListCharges and the archive say both; a report of a level above counts what that level counts."""
+async def test_both_costs_are_listed_and_reported(clock: SteppedClock) -> None:
+    """ReadJournal says both; a report of a level above counts what that level counts."""
     store, settings = MemoryStore(clock), LiveSettings(Settings(WORST))
     await store.apply(*reserve("r", Cost(9, 2), on=BOTH))
     await store.apply(*worst(charge("c", Cost(1, 1), on=BOTH, settles="r")))
@@ -191,16 +187,12 @@ async def test_both_costs_are_listed_sealed_and_reported(clock: SteppedClock, tm
         grpc.aio.insecure_channel(address) as channel,
     ):
         stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
-        (entry,) = (await stub.ListCharges(admin_pb2.ListChargesRequest(account={"path": ["acme"]}))).charges
+        (entry,) = (await stub.ReadJournal(admin_pb2.ReadJournalRequest(under={"path": ["acme"]}))).entries
     assert (cost(1, 1), cost(9, 2)) == (entry.cost, entry.shared_cost)
     for depth, most in ((1, 9), (2, 1)):
-        usage = Usage(clock.now, 1, depth)
-        await measure(store, COMPANY, usage)
-        assert [{"": {0: Cost(most, depth % 2 + 1)}}] == list(usage.spent.values())
-    await checkpoints.make_checkpoint(store, "acme")
-    path = await checkpoints.archive(store, "acme", tmp_path)
-    assert path is not None
-    assert '"shared_cost": [9, 2]' in path.read_text()
+        usage = Exhaustion(clock.now, 1, depth)
+        usage.add(entry)
+        assert ([1], [0]) == (usage.exhausted("information", most), usage.exhausted("information", most + 1))
 
 
 def test_the_digest_of_an_entry_covers_what_is_shared() -> None:

@@ -14,12 +14,12 @@ from budget_service.ledger.acts.close import CloseAccount
 from budget_service.ledger.acts.reopen import ReopenAccount
 from budget_service.ledger.limits import NO_LIMITS
 from budget_service.ledger.values import Account
-from budget_service.ledger.verification import Checkpoint, Difference, Sum
+from budget_service.ledger.verification import Difference, Sum
 from budget_service.server.audit import Verification, verify
-from budget_service.server.checkpoints import make_checkpoint
 from budget_service.stores.interface import Store
 from tests.support.budget_samples import ANALYST, COLLEAGUE, COMPANY, SteppedClock, charge
 from tests.unit.budget_service.closed_ledgers import KINDS, ClosedLedger
+from tests.unit.budget_service.trims import base_of_all, trimmed
 
 ZOE = Account(("acme", "zoe"))
 EVE = Account(("acme", "eve"))
@@ -80,31 +80,20 @@ def state(account: Account, kept: int, rebuilt: int) -> Difference:
     return Difference(account, None, Sum.STATE, None, kept, rebuilt)
 
 
-@pytest.mark.parametrize("checkpointed", [False, True])
-async def test_a_state_that_is_not_the_journals_is_found(ledger: Kept, *, checkpointed: bool) -> None:
-    """Opened or closed behind the service's back; also after the entries were archived."""
+@pytest.mark.parametrize("is_trimmed", [False, True])
+async def test_a_state_that_is_not_the_journals_is_found(ledger: Kept, *, is_trimmed: bool) -> None:
+    """Opened or closed behind the service's back; also after the entries were trimmed."""
     await ledger.emptied()
     async with ledger.opened() as store:
         await administered(store)
         assert await differences(store) == []
-        if checkpointed:
-            await make_checkpoint(store, "acme")
-            assert await store.drop_checkpointed("acme", 1000) == 5
+        if is_trimmed:
+            assert (await trimmed(store)).entries == 5
             assert await differences(store) == []
     await ledger.put(COLLEAGUE, is_closed=False)
     await ledger.put(EVE, is_closed=True)
     async with ledger.opened() as store:
         assert [state(COLLEAGUE, 0, 1), state(EVE, 1, 0)] == await differences(store)
-
-
-async def test_a_checkpoint_has_the_states_of_its_journal(ledger: Kept) -> None:
-    """The accounts that are closed."""
-    await ledger.emptied()
-    async with ledger.opened() as store:
-        await administered(store)
-        made = await make_checkpoint(store, "acme")
-        assert {COLLEAGUE} == made.closed
-        assert made == await store.checkpoint("acme")
 
 
 async def test_states_that_change_while_they_are_verified_are_no_difference(
@@ -123,9 +112,7 @@ async def test_states_that_change_while_they_are_verified_are_no_difference(
         return found
 
     monkeypatch.setattr(any_store, "all_limits", busy)
-    found = Verification()
-    checkpoint = await verify(any_store, "acme", found)
-    assert (found.differences, more) == ([], [])
+    base = await base_of_all(any_store)
+    assert more == []
     # It is as old as the balances.
-    assert isinstance(checkpoint, Checkpoint)
-    assert EVE not in checkpoint.closed
+    assert [COLLEAGUE.text] == base.closed

@@ -22,10 +22,10 @@ from budget_service.ledger.values import Cost
 from budget_service.ledger.verification import Difference, Sum
 from budget_service.ledger.windows import DAY, SECOND, Microseconds
 from budget_service.server.audit import Verification, verify
-from budget_service.server.checkpoints import make_checkpoint
 from budget_service.stores.interface import Store
 from tests.support.budget_samples import ANALYST, COMPANY, NOON, Asked, SteppedClock, charge, levels, reserve
 from tests.unit.budget_service.closed_ledgers import KINDS, ClosedLedger
+from tests.unit.budget_service.trims import trimmed
 
 YEAR = 365 * DAY
 
@@ -64,30 +64,29 @@ async def refused(store: Store, asked: Asked[Act]) -> bool:
     return isinstance(first.outcome, Refused)
 
 
-async def charged(ledger: Timed, *, archived: bool) -> None:
-    """Make a ledger of one charge, whose entry is in an archive or not, and verify it."""
+async def charged(ledger: Timed, *, is_trimmed: bool) -> None:
+    """Make a ledger of one charge, whose entry is trimmed or not, and verify it."""
     await ledger.emptied()
     async with ledger.opened() as store:
         await store.apply(*charge("c"))
-        if archived:
-            await make_checkpoint(store, "acme")
-            assert await store.drop_checkpointed("acme", 1000) == 1
+        if is_trimmed:
+            await trimmed(store)
         assert await differences(store) == []
 
 
-@pytest.mark.parametrize("archived", [False, True])
-async def test_a_time_that_was_moved_back_is_found(ledger: Timed, *, archived: bool) -> None:
-    """By a second: no entry, archived or not, is newer than the last time."""
-    await charged(ledger, archived=archived)
+@pytest.mark.parametrize("is_trimmed", [False, True])
+async def test_a_time_that_was_moved_back_is_found(ledger: Timed, *, is_trimmed: bool) -> None:
+    """By a second: no entry, trimmed or not, is newer than the last time."""
+    await charged(ledger, is_trimmed=is_trimmed)
     await ledger.move("last_time", -SECOND)
     async with ledger.opened() as store:
         assert [Difference(COMPANY, None, Sum.TIME, None, NOON - SECOND, NOON)] == await differences(store)
 
 
-@pytest.mark.parametrize("archived", [False, True])
-async def test_a_time_that_was_moved_ahead_is_found(ledger: Timed, *, archived: bool) -> None:
+@pytest.mark.parametrize("is_trimmed", [False, True])
+async def test_a_time_that_was_moved_ahead_is_found(ledger: Timed, *, is_trimmed: bool) -> None:
     """To the next window, in which each budget would be fresh."""
-    await charged(ledger, archived=archived)
+    await charged(ledger, is_trimmed=is_trimmed)
     await ledger.move("last_time", YEAR)
     async with ledger.opened() as store:
         # No later than the day on which the balances were used last.
@@ -95,17 +94,16 @@ async def test_a_time_that_was_moved_ahead_is_found(ledger: Timed, *, archived: 
         assert [Difference(COMPANY, None, Sum.TIME, None, NOON + YEAR, end)] == await differences(store)
 
 
-@pytest.mark.parametrize("archived", [False, True])
+@pytest.mark.parametrize("is_trimmed", [False, True])
 async def test_a_time_that_runs_ahead_of_the_clock_without_an_entry_is_found(
-    ledger: Timed, *, archived: bool
+    ledger: Timed, *, is_trimmed: bool
 ) -> None:
     """By more, or by less, than an administrator has let it."""
     await ledger.emptied()
     async with ledger.opened() as store:
         await store.apply(*charge("c"))
-        if archived:
-            await make_checkpoint(store, "acme")
-            await store.drop_checkpointed("acme", 1000)
+        if is_trimmed:
+            await trimmed(store)
         assert await differences(store) == []
     await ledger.move("ahead", YEAR)
     async with ledger.opened() as store:
@@ -133,8 +131,7 @@ async def test_a_clock_that_had_jumped_ahead_is_no_difference(any_store: Store, 
     await any_store.apply(resumed, NO_LIMITS)
     clock.step(seconds=5)
     assert await differences(any_store) == []
-    await make_checkpoint(any_store, "acme")
-    await any_store.drop_checkpointed("acme", 1000)
+    await trimmed(any_store)
     assert await differences(any_store) == []
 
 

@@ -132,7 +132,6 @@ class Home:
                 RequestRunner(None, DEFAULTS),
                 RequestRunner(None, DEFAULTS),
                 actor_of=lambda _: "ops",
-                archive=None,
                 backups=None,
                 tuning=DEFAULTS,
             ),

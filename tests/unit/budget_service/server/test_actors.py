@@ -25,14 +25,13 @@ from redis.asyncio import Redis
 
 from budget_service.configuration.budget_file import Configuration, ConfigurationError, load_configuration
 from budget_service.ledger.acts.close import CloseAccount
+from budget_service.ledger.chain import entry_parts
 from budget_service.ledger.limits import NO_LIMITS
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import Cost, Hold
-from budget_service.ledger.verification import Sum, entry_parts
+from budget_service.ledger.verification import Sum
 from budget_service.server.actors import local_actor
-from budget_service.server.archives import check_archives
-from budget_service.server.audit import Verification, verify, verify_checkpointed
-from budget_service.server.checkpoints import JournalChangedError, archive, make_checkpoint
+from budget_service.server.audit import Verification, verify
 from budget_service.server.hosting import METHODS, administering, new_server
 from budget_service.server.ledger import Ledger as HeldLedger
 from budget_service.server.process import main
@@ -77,17 +76,16 @@ ACTS: tuple[tuple[str, Any, int], ...] = (
     ("SetLimits", pb.SetLimitsRequest(changes=[CHANGE]), pb.CHARGE_KIND_LIMIT),
     ("RefundCharge", pb.RefundChargeRequest(account=ANN, release_id="rel"), pb.CHARGE_KIND_REFUNDED),
     ("BeginCurrency", pb.BeginCurrencyRequest(account=ROOT, unit_id=OTHER_UNIT), pb.CHARGE_KIND_CURRENCY),
-    ("WithdrawCurrency", pb.WithdrawCurrencyRequest(account=ROOT), pb.CHARGE_KIND_CURRENCY),
     ("CloseAccount", pb.CloseAccountRequest(account=ANN), pb.CHARGE_KIND_CLOSE),
     ("ReopenAccount", pb.ReopenAccountRequest(account=ANN), pb.CHARGE_KIND_REOPEN),
 )
 # What leaves no entry: the log says who did it.
 LOGGED: tuple[tuple[str, Any], ...] = (
-    ("SealJournal", pb.SealJournalRequest(account=ROOT, archive=True)),
+    ("TrimJournal", pb.TrimJournalRequest(account={"path": ["nix"]}, exported="1")),
     ("BackUpLedger", pb.BackUpLedgerRequest()),
 )
 # They may be sent without a reason where none is required.
-OPTIONAL = ("SetLimits", "BeginCurrency", "WithdrawCurrency", "ResumeClock")
+OPTIONAL = ("SetLimits", "BeginCurrency", "ResumeClock")
 
 
 def configured(**administration: bool) -> LiveSettings:
@@ -125,7 +123,7 @@ async def served(
         yield address
 
 
-async def acted(store: Store, clock: SteppedClock, stub: Any, **fields: str) -> list[pb.ChargeEntry]:
+async def acted(store: Store, clock: SteppedClock, stub: Any, **fields: str) -> list[pb.JournalEntry]:
     """Do everything that an administrator can do; return the entries that this has made."""
     await store.apply(*charge("c", Cost(1, 1), on=ON, release_id="rel"))
     # The store's clock had jumped ahead, and was set right.
@@ -134,8 +132,8 @@ async def acted(store: Store, clock: SteppedClock, stub: Any, **fields: str) -> 
     clock.step(days=-2)
     for method, request, _ in ACTS:
         await getattr(stub, method)(filled(request, method, clock, **fields))
-    listed = await stub.ListCharges(pb.ListChargesRequest(account=ROOT))
-    return [each for each in listed.charges if each.kind != pb.CHARGE_KIND_DIRECT]
+    listed = await stub.ReadJournal(pb.ReadJournalRequest(under=ROOT))
+    return [each for each in listed.entries if each.kind != pb.CHARGE_KIND_DIRECT]
 
 
 def test_every_method_that_changes_the_ledger_is_tried_here() -> None:
@@ -280,41 +278,35 @@ async def test_a_token_that_does_not_say_whose_it_is_changes_nothing(
             assert (await failure(getattr(stub, method)(request))).info.reason == error.info.reason, method
         assert error.info.reason == "CALLER_UNNAMED" or subject == 7
         if subject != 7:
-            assert 1 == len((await stub.ListCharges(pb.ListChargesRequest(account=ROOT))).charges)
+            assert 1 == len((await stub.ReadJournal(pb.ReadJournalRequest(under=ROOT))).entries)
     assert 1 == len(store.entries)
 
 
-async def test_the_log_says_who_made_a_checkpoint_or_a_backup(
+async def test_the_log_says_who_trimmed_or_made_a_backup(
     tmp_path: Path, clock: SteppedClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """And why, and what became of it, also where the archive could not be written; no path is in it."""
+    """And why, and what became of it; no path is in it."""
     security, authority, _ = guarded(tmp_path)
     shown = authority.client(OPS)
     credentials = Credentials(shown.ca_file, shown.certificate_file, shown.key_file)
-    archives, backups = tmp_path / "archives", tmp_path / "backups"
-    backups.mkdir()
+    (backups := tmp_path / "backups").mkdir()
     async with (
         closing(SqliteStore.open(tmp_path / "ledger.db", clock)) as store,
-        served(store, configured(), security, archive=archives, backups=backups) as address,
+        served(store, configured(), security, backups=backups) as address,
         open_channel(Endpoint(address, credentials)) as channel,
     ):
         stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
         await store.apply(*charge("c", Cost(1, 1), on=ON, release_id="rel"))
-        asked = pb.SealJournalRequest(account=ROOT, archive=True, reason="end of month")
+        clock.step(days=60)
         with caplog.at_level(logging.INFO):
-            assert (await failure(stub.SealJournal(asked))).info.reason == "ARCHIVE_UNWRITABLE"
-            archives.mkdir()
-            made = await stub.SealJournal(asked)
+            await stub.TrimJournal(pb.TrimJournalRequest(account=ROOT, exported="1", reason="end of month"))
             copied = await stub.BackUpLedger(pb.BackUpLedgerRequest())
     who = {"actor": "dns:ops.example.org", "reason": "end of month"}
-    covered = {"root": "acme", "entries": 1, "emptied": 0, **who}
     logged = {"file": copied.file, "bytes": copied.bytes, **who, "reason": ""}
     assert [each for each in logged_events(caplog) if each[0].startswith("ledger.")] == [
-        ("ledger.sealed", {**covered, "archive": ""}),
-        ("ledger.sealed", {**covered, "archive": made.archive}),
+        ("ledger.trimmed", {"root": "acme", "entries": 1, "dropped": 1, **who}),
         ("ledger.backed_up", logged),
     ]
-    assert (archives / made.archive).is_file()
     assert str(tmp_path) not in everything_logged(caplog)
 
 
@@ -441,11 +433,9 @@ async def ledger(request: pytest.FixtureRequest, tmp_path: Path, clock: SteppedC
     return found
 
 
-async def checkpoint_differences(store: Store) -> list[Sum]:
-    """Verify the ledger as the service does; return what differs."""
-    found = Verification()
-    await verify(store, "acme", found)
-    await verify_checkpointed(store, "acme", found)
+async def differences(store: Store) -> list[Sum]:
+    """Verify the ledger; return what differs."""
+    await verify(store, "acme", found := Verification())
     return [each.sum for each in found.differences]
 
 
@@ -453,41 +443,20 @@ async def checkpoint_differences(store: Store) -> list[Sum]:
     ("column", "value"), [("actor", "sub:bob"), ("reason", "asked to"), ("actor", "sub:ann ")]
 )
 async def test_who_changes_an_actor_or_a_reason_in_the_store_is_found(
-    ledger: Ledger, tmp_path: Path, column: str, value: str
+    ledger: Ledger, column: str, value: str
 ) -> None:
-    """In every store: the digest of the checkpoint is of other entries, and nothing is archived."""
+    """In every store: the digest that the root keeps is of other entries."""
     async with closing(await ledger.open()) as store:
-        await make_checkpoint(store, "acme")
-        assert [] == await checkpoint_differences(store)
+        assert [] == await differences(store)
     await ledger.change(column, value)
     async with closing(await ledger.open()) as store:
-        assert [Sum.CHECKPOINT] == await checkpoint_differences(store)
-        with pytest.raises(JournalChangedError):
-            await archive(store, "acme", tmp_path)
+        assert [Sum.JOURNAL] == await differences(store)
 
 
-@pytest.mark.parametrize("has_checkpoint", [True, False])
-async def test_who_removes_an_actor_from_the_store_is_found(ledger: Ledger, has_checkpoint: bool) -> None:
-    """In every store, with or without a checkpoint: an act of nobody cannot be read."""
-    async with closing(await ledger.open()) as store:
-        if has_checkpoint:
-            await make_checkpoint(store, "acme")
+async def test_who_removes_an_actor_from_the_store_is_found(ledger: Ledger) -> None:
+    """In every store: an act of nobody cannot be read."""
     await ledger.change("actor", "")
     async with closing(await ledger.open()) as store:
         with pytest.raises(StoreDamagedError) as caught:
-            await checkpoint_differences(store)
+            await differences(store)
         assert "journal" == caught.value.table
-
-
-async def test_who_changes_an_actor_in_an_archive_is_found(clock: SteppedClock, tmp_path: Path) -> None:
-    """The file has actor and reason, and no longer has its digest."""
-    store = MemoryStore(clock)
-    await store.apply(*charge("c", Cost(1, 1), on=ON))
-    await store.apply(CLOSING, NO_LIMITS)
-    await make_checkpoint(store, "acme")
-    path = await archive(store, "acme", tmp_path)
-    assert path is not None
-    (sound,) = check_archives([path])
-    path.write_text(path.read_text().replace('"actor": "sub:ann"', '"actor": "sub:bob"'))
-    (forged,) = check_archives([path])
-    assert ("", "has entries that do not have its digest") == (sound.problem, forged.problem)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
 import sqlite3
 from collections.abc import AsyncIterator
@@ -15,7 +14,6 @@ from typing import Any, TypeAlias
 import grpc
 import pytest
 import pytest_asyncio
-from google.protobuf.timestamp_pb2 import Timestamp
 from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc, budget_pb2
 from redis.asyncio import Redis
@@ -23,8 +21,7 @@ from redis.asyncio import Redis
 from budget_service.ledger.acts.set_limits import SetLimits
 from budget_service.ledger.limits import NO_LIMITS, AppliedLimits
 from budget_service.ledger.values import Account, Cost, LevelLimit
-from budget_service.ledger.windows import DAY, SECOND, Period
-from budget_service.server.admin_messages import Listing
+from budget_service.ledger.windows import DAY, Period
 from budget_service.server.audit import Verification, verify
 from budget_service.server.hosting import administering
 from budget_service.server.ledger import Ledger
@@ -95,15 +92,6 @@ async def test_limits_are_set_removed_and_replayed(admin: AdminStub, any_store: 
     assert [COMPANY] == list((await any_store.limits(ANALYST)).limits)
 
 
-def forged_token(position: str) -> str:
-    """Return a page token of the account `a` whose position nobody has given."""
-    return Listing(Account(("a",)), 0, None, 1, "").token(position)
-
-
-# As deep as a token of the largest request can be.
-NESTED = base64.urlsafe_b64encode(b"[" * 100_000).decode()
-
-
 def changed(**fields: Any) -> pb.SetLimitsRequest:
     """Return a change whose limit is wrong in one field."""
     wrong = pb.Limit()
@@ -132,26 +120,12 @@ def changed(**fields: Any) -> pb.SetLimitsRequest:
         (changed(zone="Berlin"), "changes[0].limit.zone"),
         (changed(zone="localtime"), "changes[0].limit.zone"),
         (changed(zone="right/Europe/Berlin"), "changes[0].limit.zone"),
-        (pb.ListChargesRequest(), "account.path"),
-        (pb.ListChargesRequest(account={"path": ["a"]}, page_size=1001), "page_size"),
-        (pb.ListChargesRequest(account={"path": ["a"]}, page_token="x"), "page_token"),
-        (pb.ListChargesRequest(account={"path": ["a"]}, page_token="WzEsIDJd"), "page_token"),
-        (pb.ListChargesRequest(account={"path": ["a"]}, page_token=forged_token("first")), "page_token"),
-        (pb.ListChargesRequest(account={"path": ["a"]}, page_token=forged_token("9" * 20)), "page_token"),
-        (pb.ListChargesRequest(account={"path": ["a"]}, page_token=NESTED), "page_token"),
-        (pb.ListChargesRequest(account={"path": ["a"]}, start_time={"seconds": -1}), "start_time"),
-        (pb.GetUsageReportRequest(account={"path": ["a", "b"]}, depth=1, days=1), "depth"),
-        (pb.GetUsageReportRequest(account={"path": ["a"]}, depth=5, days=1), "depth"),
-        (pb.GetUsageReportRequest(account={"path": ["a"]}, depth=1, days=0), "days"),
-        (pb.GetUsageReportRequest(account={"path": ["a"]}, depth=1, days=1), "start_time"),
-        (
-            pb.GetUsageReportRequest(account={"path": ["a"]}, depth=1, days=1, call_limits=[-1]),
-            "call_limits[0]",
-        ),
-        (
-            pb.GetUsageReportRequest(account={"path": ["a"]}, depth=1, days=1, information_limits=range(101)),
-            "information_limits",
-        ),
+        (pb.ReadJournalRequest(), "under.path"),
+        (pb.ReadJournalRequest(under={"path": ["a"]}, at_most=1001), "at_most"),
+        (pb.ReadJournalRequest(under={"path": ["a"]}, after="first"), "after"),
+        (pb.ReadJournalRequest(under={"path": ["a"]}, after="9" * 20), "after"),
+        (pb.TrimJournalRequest(account={"path": ["a", "b"]}, exported="1"), "account.path"),
+        (pb.TrimJournalRequest(account={"path": ["a"]}), "exported"),
         (pb.VerifyLedgerRequest(account={"path": ["a", "b"]}), "account.path"),
     ],
 )
@@ -189,22 +163,18 @@ async def test_a_ledger_that_was_set_back_is_read_and_not_changed(clock: Stepped
         stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
         for call in (
             stub.SetLimits(setting(pb.LimitChange(path=["acme"], limit=MONTH))),
-            stub.SealJournal(pb.SealJournalRequest(account=root)),
+            stub.TrimJournal(pb.TrimJournalRequest(account=root, exported="1")),
             stub.BeginCurrency(pb.BeginCurrencyRequest(account=root, unit_id=OTHER_UNIT, request_id="b")),
-            stub.WithdrawCurrency(pb.WithdrawCurrencyRequest(account=root, request_id="w")),
             stub.ResumeClock(pb.ResumeClockRequest(account=root, request_id="c", true_time={"seconds": 1})),
         ):
             error = await failure(call)
             assert (error.code, error.info.reason) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")
-        assert (await stub.ListCharges(pb.ListChargesRequest(account=root))).charges
+        assert (await stub.ReadJournal(pb.ReadJournalRequest(under=root))).entries
         assert (await stub.VerifyLedger(pb.VerifyLedgerRequest())).entries
-        await stub.GetUsageReport(
-            pb.GetUsageReportRequest(account=root, depth=2, days=31, start_time=Timestamp(seconds=1))
-        )
     checking.cancel()
     await asyncio.gather(checking, return_exceptions=True)
     assert not store.stored
-    assert not store.checkpoints
+    assert not store.bases
 
 
 async def play(store: Store, clock: SteppedClock) -> None:
@@ -218,70 +188,30 @@ async def play(store: Store, clock: SteppedClock) -> None:
     await store.apply(*charge("s", Cost(9, 5), account=Account(("acme0", "eve"))))
 
 
-async def test_charges_are_listed_by_account_and_time_page_by_page(
+async def test_the_journal_of_an_account_is_read_page_by_page(
     admin: AdminStub, any_store: Store, clock: SteppedClock
 ) -> None:
-    """In order and each once, with everything the journal says; a page token fits its own listing only."""
+    """In order and each entry once, with everything the journal says; a page may have none of the account."""
     await play(any_store, clock)
-    asked = pb.ListChargesRequest(account={"path": ["acme"]}, page_size=3)
-    first = await admin.ListCharges(asked)
-    asked.page_token = first.next_page_token
-    second = await admin.ListCharges(asked)
-    assert [["c0", "c1", "c2"], ["c3"]] == [[each.request_id for each in p.charges] for p in (first, second)]
-    assert second.next_page_token == ""
-    entry = first.charges[1]
+    asked = pb.ReadJournalRequest(under={"path": ["acme"]}, at_most=3)
+    first = await admin.ReadJournal(asked)
+    asked.after = first.last
+    second = await admin.ReadJournal(asked)
+    assert [["c0", "c1", "c2"], ["c3"]] == [[each.request_id for each in p.entries] for p in (first, second)]
+    assert [False, True] == [first.is_end, second.is_end]
+    entry = first.entries[1]
     assert (list(COLLEAGUE.path), "r1", "q1") == (list(entry.account.path), entry.release_id, entry.query_id)
     assert (5, 1, UNIT) == (entry.cost.information, entry.cost.calls, entry.cost.unit_id)
     assert (pb.CHARGE_KIND_DIRECT, timestamp(NOON + DAY)) == (entry.kind, entry.time)
-    between = pb.ListChargesRequest(
-        account={"path": ANALYST.path}, start_time=timestamp(NOON + 1), end_time=timestamp(NOON + 3 * DAY)
-    )
-    assert ["c2"] == [each.request_id for each in (await admin.ListCharges(between)).charges]
-    between.page_token = first.next_page_token
-    assert (await failure(admin.ListCharges(between))).fields == ("page_token",)
-
-
-async def test_a_usage_report_tells_who_would_have_exhausted_what_by_when(
-    admin: AdminStub, any_store: Store, clock: SteppedClock
-) -> None:
-    """ann: 3, 7 (third day), 9 (fourth); bob: 5 on the second day."""
-    await play(any_store, clock)
-    report = await admin.GetUsageReport(
-        pb.GetUsageReportRequest(
-            account={"path": ["acme"]},
-            depth=2,
-            start_time=Timestamp(seconds=NOON // SECOND),
-            days=4,
-            information_limits=[3, 5, 9, 10],
-            call_limits=[1, 2],
-        )
-    )
-    assert report.accounts == 2
-    assert [
-        ("information", 3, [1, 2, 2, 2]),
-        ("information", 5, [0, 1, 2, 2]),
-        ("information", 9, [0, 0, 0, 1]),
-        ("information", 10, [0, 0, 0, 0]),
-        ("calls", 1, [1, 2, 2, 2]),
-        ("calls", 2, [0, 0, 1, 1]),
-    ] == [(each.unit, each.limit, list(each.exhausted_accounts)) for each in report.curves]
-
-
-async def test_a_usage_report_adds_up_what_is_below(
-    admin: AdminStub, any_store: Store, clock: SteppedClock
-) -> None:
-    """At depth 1 the company is one account; charges before the start do not count."""
-    await play(any_store, clock)
-    report = await admin.GetUsageReport(
-        pb.GetUsageReportRequest(
-            account={"path": ["acme"]},
-            depth=1,
-            start_time=timestamp(NOON + DAY),
-            days=3,
-            information_limits=[6],
-        )
-    )
-    assert (1, [0, 1, 1]) == (report.accounts, list(report.curves[0].exhausted_accounts))
+    of_one = pb.ReadJournalRequest(under={"path": COLLEAGUE.path}, at_most=1)
+    page = await admin.ReadJournal(of_one)
+    assert (0, False) == (len(page.entries), page.is_end)
+    of_one.after = page.last
+    assert ["c1"] == [each.request_id for each in (await admin.ReadJournal(of_one)).entries]
+    # At the end, it goes on from there when there is more.
+    asked.after = second.last
+    end = await admin.ReadJournal(asked)
+    assert (second.last, True) == (end.last, end.is_end)
 
 
 @pytest.mark.parametrize("tuning", [replace(UNHURRIED, journal_page=1)])
@@ -405,12 +335,12 @@ async def test_a_currency_is_planned_listed_shown_and_withdrawn(admin: AdminStub
     )
     again = await admin.BeginCurrency(asked)
     assert (again.begins_at, again.replayed) == (planned.begins_at, True)
-    (entry,) = (await admin.ListCharges(pb.ListChargesRequest(account=named(("acme",))))).charges
+    (entry,) = (await admin.ReadJournal(pb.ReadJournalRequest(under=named(("acme",))))).entries
     assert (entry.kind, entry.cost.unit_id) == (pb.CHARGE_KIND_CURRENCY, OTHER_UNIT)
-    withdrawal = pb.WithdrawCurrencyRequest(account=named(("acme",)), request_id="w")
-    assert not (await admin.WithdrawCurrency(withdrawal)).replayed
+    withdrawn = await admin.BeginCurrency(pb.BeginCurrencyRequest(account=named(("acme",)), request_id="w"))
+    assert (False, False) == (withdrawn.replayed, withdrawn.HasField("begins_at"))
     error = await failure(
-        admin.WithdrawCurrency(pb.WithdrawCurrencyRequest(account=named(("acme",)), request_id="x"))
+        admin.BeginCurrency(pb.BeginCurrencyRequest(account=named(("acme",)), request_id="x"))
     )
     assert (grpc.StatusCode.FAILED_PRECONDITION, "NO_CURRENCY_PLANNED") == (error.code, error.info.reason)
     never = limit(9, 9, period=Period.NEVER)
@@ -430,7 +360,6 @@ async def test_a_currency_is_planned_listed_shown_and_withdrawn(admin: AdminStub
     [
         (("acme", "ann"), OTHER_UNIT, "c", "account.path"),
         (("acme",), "F" * 32, "c", "unit_id"),
-        (("acme",), "", "c", "unit_id"),
         (("acme",), OTHER_UNIT, "", "request_id"),
     ],
 )
@@ -457,8 +386,8 @@ async def test_an_account_of_earlier_versions_keeps_its_journal_whatever_it_is_c
     assert (error.code, error.fields) == (grpc.StatusCode.INVALID_ARGUMENT, ("changes[0].path[1]",))
     levels = (BOTH[0], LevelLimit(HIDDEN, limit(10, 10)))
     await any_store.apply(charge("old", Cost(1, 1), account=HIDDEN).request, AppliedLimits(levels))
-    listed = await admin.ListCharges(pb.ListChargesRequest(account=named(HIDDEN.path)))
-    assert [list(each.account.path) for each in listed.charges] == [list(HIDDEN.path)]
+    listed = await admin.ReadJournal(pb.ReadJournalRequest(under=named(HIDDEN.path)))
+    assert [list(each.account.path) for each in listed.entries] == [list(HIDDEN.path)]
     assert (await admin.VerifyLedger(pb.VerifyLedgerRequest())).different == 0
     await any_store.apply(
         SetLimits(actor="ops", account=COMPANY, request_id="s", changes=((HIDDEN, levels[1].limit),)),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,9 @@ import grpc
 import pytest
 from gris_api.budget.v1 import budget_pb2 as pb
 
+from budget_service.ledger.limits import StoredLimits
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account, Cost
-from budget_service.ledger.verification import Checkpoint
 from budget_service.server.ledger import Ledger
 from budget_service.server.policy_statements import policy_statements_of
 from budget_service.stores.interface import Store
@@ -96,10 +95,10 @@ class Slow(MemoryStore):
         self.go_on = asyncio.Event()
         self.begun = self.reading = self.most = 0
 
-    async def checkpoint(self, root: str, levels: Sequence[Account] | None = None) -> Checkpoint:
+    async def limits(self, account: Account) -> StoredLimits:
         """Note that somebody has begun."""
         self.begun += 1
-        return await super().checkpoint(root, levels)
+        return await super().limits(account)
 
     async def latest(self, root: str, before: str, most: int) -> list[tuple[str, JournalEntry]]:
         """Wait."""

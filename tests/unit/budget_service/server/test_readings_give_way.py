@@ -14,18 +14,14 @@ from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc
 
 from budget_service.ledger.values import Account, Cost, LevelLimit
-from budget_service.server.audit import entries_of
-from budget_service.server.checkpoints import make_checkpoint
 from budget_service.server.hosting import administering
 from budget_service.server.ledger import Ledger
-from budget_service.server.responses import timestamp
-from budget_service.stores.checkpoint_pages import SUMS_PAGE
 from budget_service.stores.interface import Store
 from budget_service.stores.sqlite.store import SqliteStore
 from budget_service.tuning import Tuning
 from tests.support.budget_client import account as named
 from tests.support.budget_client import failure
-from tests.support.budget_samples import COMPANY, NOON, SteppedClock, charge, limit, reserve
+from tests.support.budget_samples import COMPANY, SteppedClock, charge, limit, reserve
 from tests.support.ledger_stores import closing
 from tests.unit.budget_service.limit_settings import SETTINGS
 
@@ -35,12 +31,7 @@ ABOVE = LevelLimit(COMPANY, limit(10**6, 10**6))
 
 READINGS: dict[str, Callable[[Any, Path], Awaitable[Any]]] = {
     "VerifyLedger": lambda stub, _: stub.VerifyLedger(pb.VerifyLedgerRequest()),
-    "ListCharges": lambda stub, _: stub.ListCharges(pb.ListChargesRequest(account=named(("acme",)))),
-    "GetUsageReport": lambda stub, _: stub.GetUsageReport(
-        pb.GetUsageReportRequest(
-            account=named(("acme",)), depth=2, start_time=timestamp(NOON), days=1, call_limits=[1]
-        )
-    ),
+    "ReadJournal": lambda stub, _: stub.ReadJournal(pb.ReadJournalRequest(under=named(("acme",)))),
     "RefundCharge": lambda stub, _: failure(
         stub.RefundCharge(
             pb.RefundChargeRequest(
@@ -48,8 +39,8 @@ READINGS: dict[str, Callable[[Any, Path], Awaitable[Any]]] = {
             )
         )
     ),
-    "SealJournal": lambda stub, _: stub.SealJournal(
-        pb.SealJournalRequest(account=named(("acme",)), archive=True)
+    "TrimJournal": lambda stub, _: stub.TrimJournal(
+        pb.TrimJournalRequest(account=named(("acme",)), exported="9")
     ),
 }
 
@@ -72,7 +63,7 @@ class Watched:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._store, name)
-        if name not in ("journal", "latest", "matching", "balances"):
+        if name not in ("journal", "latest", "balances"):
             return method
 
         async def watched(*arguments: Any) -> Any:
@@ -106,9 +97,7 @@ async def test_others_have_their_turn_after_each_short_page(
     async with charged(tmp_path, clock) as store:
         watched = Watched(store)
         async with (
-            administering(
-                Ledger(cast(Store, watched)), SETTINGS, "127.0.0.1:0", tmp_path, tuning=TUNING
-            ) as address,
+            administering(Ledger(cast(Store, watched)), SETTINGS, "127.0.0.1:0", tuning=TUNING) as address,
             grpc.aio.insecure_channel(address) as channel,
         ):
             others = asyncio.create_task(watched.take_turns())
@@ -118,34 +107,3 @@ async def test_others_have_their_turn_after_each_short_page(
     assert all(watched.others)
     # The first page of balances has that of the root besides.
     assert max(watched.lengths) <= TUNING.journal_page + 1
-
-
-async def test_a_large_checkpoint_is_read_in_pages(tmp_path: Path, clock: SteppedClock) -> None:
-    """Others have their turn between them, and one of some levels has only their sums."""
-    async with charged(tmp_path, clock, SUMS_PAGE + 1) as store:
-        made = await make_checkpoint(store, "acme")
-        watched = Watched(store)
-        others = asyncio.create_task(watched.take_turns())
-        assert made == await store.checkpoint("acme")
-        others.cancel()
-        assert watched.turns >= 2
-        some = await store.checkpoint("acme", [COMPANY])
-        assert (made.entries, made.digest, {COMPANY: made.spent[COMPANY]}) == (
-            some.entries,
-            some.digest,
-            some.spent,
-        )
-
-
-async def test_charges_of_one_account_are_found_among_many_of_others(
-    any_store: Store, clock: SteppedClock
-) -> None:
-    """On every store, in order, however many pages have none of them; an account whose name begins alike is another."""
-    wanted = Account(("acme", "a"))
-    own = [0, 1, 70, 71, 72]
-    for number in range(73):
-        who = wanted if number in own else Account(("acme", f"a{number % 3}"))
-        on = (ABOVE, LevelLimit(who, limit(100, 100)))
-        await any_store.apply(*charge(f"c{number}", Cost(1, 1), account=who, on=on))
-    found = [entry.request_id async for _, entry in entries_of(any_store, wanted, "", TUNING)]
-    assert [f"c{number}" for number in own] == found

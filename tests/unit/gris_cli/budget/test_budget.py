@@ -19,7 +19,6 @@ import pytest
 from gris_api.budget.v1 import budget_pb2
 from gris_api.common.v1 import cost_pb2
 
-from budget_service.server.archives import last_line
 from gris_cli.__main__ import main
 from gris_cli.budget.reports import currency_facts
 from tests.support.budget_client import connected
@@ -254,7 +253,7 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     ),
     (
         ("journal", "--account", "acme", "--after", "abc"),
-        "--after: must be the position of an entry, as it was listed; got 'abc'",
+        "--after: must be the position of an entry, as it was read; got 'abc'",
     ),
     (
         ("set-limit", "--account", "acme/cid", "--information", "1", "--calls", "1", "--mode", "x"),
@@ -283,11 +282,11 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     (("usage", "--account", "acme", "--since", "2026-01-01"), "--information or --calls"),
     (
         ("usage", "--account", "acme", "--since", "2026-01-01", "--days", "0", "--calls", "1"),
-        "--days: must be between",
+        "--days': expected a number",
     ),
     (
         ("usage", "--account", "acme", "--since", "2026-01-01", "--depth", "9", "--calls", "1"),
-        "--depth: must be",
+        "--depth': expected a number",
     ),
     (("new-currency", "--root", "", "--withdraw"), "--root: must have 1 to 128 bytes"),
     (("refund", "--account", "acme/cid", "--release", "", "--reason", "x"), "--release: must have 1 to 128"),
@@ -323,7 +322,7 @@ def test_an_account_that_is_not_there_and_a_service_that_is_not_there_are_told_a
 
 
 @pytest.mark.usefixtures("starts_processes")
-def test_the_service_logs_the_reasons_of_a_checkpoint_and_of_a_backup(
+def test_the_service_logs_the_reasons_of_a_trim_and_of_a_backup(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As they are given; one that is no reason is refused by its flag, and nothing is done."""
@@ -333,61 +332,34 @@ def test_the_service_logs_the_reasons_of_a_checkpoint_and_of_a_backup(
         asyncio.run(_charge_all(running.address))
         assert running.admin_address is not None
         admin = ("--admin", running.admin_address)
-        for number, command in enumerate((("seal", "--root", "acme"), ("backup",))):
-            assert main(["budget", *command, "--reason", "two\nlines", *admin]) == 2
+        for number, command in enumerate((("trim", "--root", "acme"), ("backup",))):
+            more = [("--export", f"{tmp_path}/{name}") if number == 0 else () for name in ("no", "yes")]
+            assert main(["budget", *command, *more[0], "--reason", "two\nlines", *admin]) == 2
             assert "--reason" in capsys.readouterr().err
-            reported(capsys, *command, "--reason", f"ticket {number}", *admin)
+            reported(capsys, *command, *more[1], "--reason", f"ticket {number}", *admin)
         assert len([*folder.iterdir()]) == 1
     logged = (tmp_path / "log").read_text()
-    for event, reason in (("ledger.sealed", "ticket 0"), ("ledger.backed_up", "ticket 1")):
+    for event, reason in (("ledger.trimmed", "ticket 0"), ("ledger.backed_up", "ticket 1")):
         (line,) = [each for each in logged.splitlines() if event in each]
         assert reason in line
         assert "unauthenticated" in line
 
 
-@pytest.mark.usefixtures("starts_processes")
-def test_a_journal_is_sealed_and_archived(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """For people and for programs; the file is in the service's archive folder, and without one the error says so."""
-    admin = ("--admin-listen", "127.0.0.1:0")
-    store, folder = f"sqlite:{tmp_path}/ledger.db", tmp_path / "archive"
-    folder.mkdir()
-    with service(tmp_path, store, *admin) as running:
-        asyncio.run(_charge_all(running.address))
-        assert running.admin_address is not None
-        checkpointed = reported(capsys, "seal", "--root", "acme", "--admin", running.admin_address)
-        assert (3, 64, "") == (checkpointed["entries"], len(checkpointed["digest"]), checkpointed["archive"])
-        assert main(["budget", "seal", "--root", "acme", "--archive", "--admin", running.admin_address]) == 2
-        assert "--archive" in "".join(capsys.readouterr())
-    with service(tmp_path, store, *admin, "--archive", str(folder)) as running:
-        assert running.admin_address is not None
-        journal = ["budget", "journal", "--account", "acme", "--json", "--admin", running.admin_address]
-        assert main(journal) == 0
-        lines, said = capsys.readouterr()
-        first, _, last = map(json.loads, lines.splitlines())
-        assert "" == said
-        assert main(["budget", "seal", "--root", "acme", "--archive", "--admin", running.admin_address]) == 0
-        (path,) = folder.iterdir()
-        said = capsys.readouterr().out
-        for position, heard in ((first["position"], "may be in archives"), (last["position"], "")):
-            assert main([*journal, "--after", position]) == 0
-            assert heard in (found := capsys.readouterr()).err
-            assert ("", bool(heard)) == (found.out, bool(found.err))
-        assert f"checkpoint of acme: 3 entries, moved to {path.name}" in said
-        assert checkpointed["digest"] in said
-        (sound,) = reported(capsys, "verify", "--archive", str(path))["archives"]
-        assert ("acme", 1, 3, 3, checkpointed["digest"], "") == tuple(
-            sound[each] for each in ("root", "first", "last", "entries", "digest", "problem")
-        )
-        path.write_text(path.read_text().replace('"calls": 1', '"calls": 0', 1))
-        (forged,) = reported(capsys, "verify", "--archive", str(path), code=1)["archives"]
-        assert forged["problem"] == "has entries that do not have its digest"
-        path.write_text(last_line(3, checkpointed["digest"], "acme"))
-        assert main(["budget", "verify", "--archive", str(path)]) == 0
-        assert f"{path.name} has no entries any more" in " ".join(capsys.readouterr().out.split())
-        assert [0] == [
-            each["entries"] for each in reported(capsys, "verify", "--archive", str(path))["archives"]
-        ]
-        assert [] == reported(capsys, "verify", "--admin", running.admin_address)["differences"]
+def test_a_journal_is_exported_before_it_is_trimmed(
+    ledger: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Into a new file, a line for each entry; what still counts stays in the ledger."""
+    assert ledger.admin_address is not None
+    admin, file = ("--admin", ledger.admin_address), tmp_path / "export"
+    trimmed = reported(capsys, "trim", "--root", "acme", "--export", str(file), *admin)
+    assert ("acme", 0, 0, "") == tuple(trimmed.values())
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert lines == journal_of(capsys, "--account", "acme", *admin)
+    assert (UNIT, "") == (lines[0]["unit_id"], lines[0]["query_id"])
+    again = reported(capsys, "trim", "--root", "acme", "--export", str(file), *admin, code=2)
+    assert "cannot be written: File exists" in again["error"]["message"]
+    none = reported(capsys, "trim", "--root", "nix", "--export", str(tmp_path / "none"), *admin, code=2)
+    assert "nix has no entries" in none["error"]["message"]
 
 
 @pytest.mark.usefixtures("starts_processes")

@@ -93,7 +93,7 @@ class SetLimitsResponse(_message.Message):
     replayed: bool
     def __init__(self, version: _Optional[int] = ..., replayed: bool = ...) -> None: ...
 
-class ChargeEntry(_message.Message):
+class JournalEntry(_message.Message):
     __slots__ = ("account", "cost", "kind", "time", "request_id", "release_id", "query_id", "policy_statement", "shared_cost", "reason", "limit_before", "limit_after", "position", "actor")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     COST_FIELD_NUMBER: _ClassVar[int]
@@ -125,65 +125,27 @@ class ChargeEntry(_message.Message):
     actor: str
     def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., kind: _Optional[_Union[ChargeKind, str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., request_id: _Optional[str] = ..., release_id: _Optional[str] = ..., query_id: _Optional[str] = ..., policy_statement: _Optional[str] = ..., shared_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., reason: _Optional[str] = ..., limit_before: _Optional[_Union[Limit, _Mapping]] = ..., limit_after: _Optional[_Union[Limit, _Mapping]] = ..., position: _Optional[str] = ..., actor: _Optional[str] = ...) -> None: ...
 
-class ListChargesRequest(_message.Message):
-    __slots__ = ("account", "start_time", "end_time", "page_size", "page_token", "after")
-    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
-    START_TIME_FIELD_NUMBER: _ClassVar[int]
-    END_TIME_FIELD_NUMBER: _ClassVar[int]
-    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
-    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+class ReadJournalRequest(_message.Message):
+    __slots__ = ("under", "after", "at_most")
+    UNDER_FIELD_NUMBER: _ClassVar[int]
     AFTER_FIELD_NUMBER: _ClassVar[int]
-    account: _budget_pb2.Account
-    start_time: _timestamp_pb2.Timestamp
-    end_time: _timestamp_pb2.Timestamp
-    page_size: int
-    page_token: str
+    AT_MOST_FIELD_NUMBER: _ClassVar[int]
+    under: _budget_pb2.Account
     after: str
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., after: _Optional[str] = ...) -> None: ...
+    at_most: int
+    def __init__(self, under: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., after: _Optional[str] = ..., at_most: _Optional[int] = ...) -> None: ...
 
-class ListChargesResponse(_message.Message):
-    __slots__ = ("charges", "next_page_token", "archived")
-    CHARGES_FIELD_NUMBER: _ClassVar[int]
-    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
-    ARCHIVED_FIELD_NUMBER: _ClassVar[int]
-    charges: _containers.RepeatedCompositeFieldContainer[ChargeEntry]
-    next_page_token: str
-    archived: bool
-    def __init__(self, charges: _Optional[_Iterable[_Union[ChargeEntry, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., archived: bool = ...) -> None: ...
-
-class GetUsageReportRequest(_message.Message):
-    __slots__ = ("account", "depth", "start_time", "days", "information_limits", "call_limits")
-    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
-    DEPTH_FIELD_NUMBER: _ClassVar[int]
-    START_TIME_FIELD_NUMBER: _ClassVar[int]
-    DAYS_FIELD_NUMBER: _ClassVar[int]
-    INFORMATION_LIMITS_FIELD_NUMBER: _ClassVar[int]
-    CALL_LIMITS_FIELD_NUMBER: _ClassVar[int]
-    account: _budget_pb2.Account
-    depth: int
-    start_time: _timestamp_pb2.Timestamp
-    days: int
-    information_limits: _containers.RepeatedScalarFieldContainer[int]
-    call_limits: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., depth: _Optional[int] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., days: _Optional[int] = ..., information_limits: _Optional[_Iterable[int]] = ..., call_limits: _Optional[_Iterable[int]] = ...) -> None: ...
-
-class UsageCurve(_message.Message):
-    __slots__ = ("unit", "limit", "exhausted_accounts")
-    UNIT_FIELD_NUMBER: _ClassVar[int]
-    LIMIT_FIELD_NUMBER: _ClassVar[int]
-    EXHAUSTED_ACCOUNTS_FIELD_NUMBER: _ClassVar[int]
-    unit: str
-    limit: int
-    exhausted_accounts: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, unit: _Optional[str] = ..., limit: _Optional[int] = ..., exhausted_accounts: _Optional[_Iterable[int]] = ...) -> None: ...
-
-class GetUsageReportResponse(_message.Message):
-    __slots__ = ("accounts", "curves")
-    ACCOUNTS_FIELD_NUMBER: _ClassVar[int]
-    CURVES_FIELD_NUMBER: _ClassVar[int]
-    accounts: int
-    curves: _containers.RepeatedCompositeFieldContainer[UsageCurve]
-    def __init__(self, accounts: _Optional[int] = ..., curves: _Optional[_Iterable[_Union[UsageCurve, _Mapping]]] = ...) -> None: ...
+class ReadJournalResponse(_message.Message):
+    __slots__ = ("entries", "last", "is_end", "trimmed")
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    LAST_FIELD_NUMBER: _ClassVar[int]
+    IS_END_FIELD_NUMBER: _ClassVar[int]
+    TRIMMED_FIELD_NUMBER: _ClassVar[int]
+    entries: _containers.RepeatedCompositeFieldContainer[JournalEntry]
+    last: str
+    is_end: bool
+    trimmed: int
+    def __init__(self, entries: _Optional[_Iterable[_Union[JournalEntry, _Mapping]]] = ..., last: _Optional[str] = ..., is_end: bool = ..., trimmed: _Optional[int] = ...) -> None: ...
 
 class VerifyLedgerRequest(_message.Message):
     __slots__ = ("account",)
@@ -219,27 +181,25 @@ class VerifyLedgerResponse(_message.Message):
     differences: _containers.RepeatedCompositeFieldContainer[Difference]
     def __init__(self, entries: _Optional[int] = ..., balances: _Optional[int] = ..., different: _Optional[int] = ..., differences: _Optional[_Iterable[_Union[Difference, _Mapping]]] = ...) -> None: ...
 
-class SealJournalRequest(_message.Message):
-    __slots__ = ("account", "archive", "reason")
+class TrimJournalRequest(_message.Message):
+    __slots__ = ("account", "exported", "reason")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
-    ARCHIVE_FIELD_NUMBER: _ClassVar[int]
+    EXPORTED_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     account: _budget_pb2.Account
-    archive: bool
+    exported: str
     reason: str
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., archive: bool = ..., reason: _Optional[str] = ...) -> None: ...
+    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., exported: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
 
-class SealJournalResponse(_message.Message):
-    __slots__ = ("entries", "digest", "archive", "emptied")
+class TrimJournalResponse(_message.Message):
+    __slots__ = ("entries", "dropped", "digest")
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    DROPPED_FIELD_NUMBER: _ClassVar[int]
     DIGEST_FIELD_NUMBER: _ClassVar[int]
-    ARCHIVE_FIELD_NUMBER: _ClassVar[int]
-    EMPTIED_FIELD_NUMBER: _ClassVar[int]
     entries: int
+    dropped: int
     digest: str
-    archive: str
-    emptied: int
-    def __init__(self, entries: _Optional[int] = ..., digest: _Optional[str] = ..., archive: _Optional[str] = ..., emptied: _Optional[int] = ...) -> None: ...
+    def __init__(self, entries: _Optional[int] = ..., dropped: _Optional[int] = ..., digest: _Optional[str] = ...) -> None: ...
 
 class BackUpLedgerRequest(_message.Message):
     __slots__ = ("reason",)
@@ -274,22 +234,6 @@ class BeginCurrencyResponse(_message.Message):
     begins_at: _timestamp_pb2.Timestamp
     replayed: bool
     def __init__(self, begins_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., replayed: bool = ...) -> None: ...
-
-class WithdrawCurrencyRequest(_message.Message):
-    __slots__ = ("account", "request_id", "reason")
-    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
-    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
-    REASON_FIELD_NUMBER: _ClassVar[int]
-    account: _budget_pb2.Account
-    request_id: str
-    reason: str
-    def __init__(self, account: _Optional[_Union[_budget_pb2.Account, _Mapping]] = ..., request_id: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
-
-class WithdrawCurrencyResponse(_message.Message):
-    __slots__ = ("replayed",)
-    REPLAYED_FIELD_NUMBER: _ClassVar[int]
-    replayed: bool
-    def __init__(self, replayed: bool = ...) -> None: ...
 
 class ResumeClockRequest(_message.Message):
     __slots__ = ("account", "true_time", "request_id", "reason")

@@ -48,35 +48,25 @@ class BudgetAdminServiceStub(object):
                 request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.SetLimitsRequest.SerializeToString,
                 response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.SetLimitsResponse.FromString,
                 _registered_method=True)
-        self.ListCharges = channel.unary_unary(
-                '/gris.budget.v1.BudgetAdminService/ListCharges',
-                request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.ListChargesRequest.SerializeToString,
-                response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.ListChargesResponse.FromString,
-                _registered_method=True)
-        self.GetUsageReport = channel.unary_unary(
-                '/gris.budget.v1.BudgetAdminService/GetUsageReport',
-                request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.GetUsageReportRequest.SerializeToString,
-                response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.GetUsageReportResponse.FromString,
+        self.ReadJournal = channel.unary_unary(
+                '/gris.budget.v1.BudgetAdminService/ReadJournal',
+                request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.ReadJournalRequest.SerializeToString,
+                response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.ReadJournalResponse.FromString,
                 _registered_method=True)
         self.VerifyLedger = channel.unary_unary(
                 '/gris.budget.v1.BudgetAdminService/VerifyLedger',
                 request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.VerifyLedgerRequest.SerializeToString,
                 response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.VerifyLedgerResponse.FromString,
                 _registered_method=True)
-        self.SealJournal = channel.unary_unary(
-                '/gris.budget.v1.BudgetAdminService/SealJournal',
-                request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.SealJournalRequest.SerializeToString,
-                response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.SealJournalResponse.FromString,
+        self.TrimJournal = channel.unary_unary(
+                '/gris.budget.v1.BudgetAdminService/TrimJournal',
+                request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.TrimJournalRequest.SerializeToString,
+                response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.TrimJournalResponse.FromString,
                 _registered_method=True)
         self.BeginCurrency = channel.unary_unary(
                 '/gris.budget.v1.BudgetAdminService/BeginCurrency',
                 request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.BeginCurrencyRequest.SerializeToString,
                 response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.BeginCurrencyResponse.FromString,
-                _registered_method=True)
-        self.WithdrawCurrency = channel.unary_unary(
-                '/gris.budget.v1.BudgetAdminService/WithdrawCurrency',
-                request_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.WithdrawCurrencyRequest.SerializeToString,
-                response_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.WithdrawCurrencyResponse.FromString,
                 _registered_method=True)
         self.ResumeClock = channel.unary_unary(
                 '/gris.budget.v1.BudgetAdminService/ResumeClock',
@@ -128,15 +118,8 @@ class BudgetAdminServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def ListCharges(self, request, context):
-        """Lists charges from the journal, oldest first.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def GetUsageReport(self, request, context):
-        """Returns, for limits that might be set, how many accounts would have exhausted them by the end of each day.
+    def ReadJournal(self, request, context):
+        """Reads the journal, oldest entries first.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -149,11 +132,12 @@ class BudgetAdminServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def SealJournal(self, request, context):
-        """Writes a checkpoint of a root account's journal: verifies the journal and keeps what counts of it in the
-        checkpoint, from which later verifications begin. If asked, moves the entries before the checkpoint into an
-        archive. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says. NOT_FOUND if there
-        is no such root account. It is no entry of the journal: the service's log has who did it, and why.
+    def TrimJournal(self, request, context):
+        """Drops the oldest entries of a root account's journal, after an export: those that no window counts any more, up to
+        the last one that was exported. Keeps their number, their digest and their sums, from which later verifications
+        begin. Verifies the journal before: FAILED_PRECONDITION with reason LEDGER_DIFFERS if it is not what the ledger
+        keeps. NOT_FOUND if there is no such root account. It is no entry of the journal: the service's log has who did it,
+        and why.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -163,15 +147,7 @@ class BudgetAdminServiceServicer(object):
         """Plans another currency for a root account, which begins with a new window. Until then only the previous currency is
         accepted, from then on only the new one. A level has nothing left until the last charge in the old currency has
         left its window. FAILED_PRECONDITION with reason WINDOW_NEVER_ENDS, UNIT_UNCHANGED, or CURRENCY_PLANNED if one is
-        already planned.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def WithdrawCurrency(self, request, context):
-        """Withdraws the plan of another currency before it begins. FAILED_PRECONDITION with reason NO_CURRENCY_PLANNED if
-        there is none.
+        already planned. Without a unit_id it withdraws the plan before it begins: NO_CURRENCY_PLANNED if there is none.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -236,35 +212,25 @@ def add_BudgetAdminServiceServicer_to_server(servicer, server):
                     request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.SetLimitsRequest.FromString,
                     response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.SetLimitsResponse.SerializeToString,
             ),
-            'ListCharges': grpc.unary_unary_rpc_method_handler(
-                    servicer.ListCharges,
-                    request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.ListChargesRequest.FromString,
-                    response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.ListChargesResponse.SerializeToString,
-            ),
-            'GetUsageReport': grpc.unary_unary_rpc_method_handler(
-                    servicer.GetUsageReport,
-                    request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.GetUsageReportRequest.FromString,
-                    response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.GetUsageReportResponse.SerializeToString,
+            'ReadJournal': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReadJournal,
+                    request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.ReadJournalRequest.FromString,
+                    response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.ReadJournalResponse.SerializeToString,
             ),
             'VerifyLedger': grpc.unary_unary_rpc_method_handler(
                     servicer.VerifyLedger,
                     request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.VerifyLedgerRequest.FromString,
                     response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.VerifyLedgerResponse.SerializeToString,
             ),
-            'SealJournal': grpc.unary_unary_rpc_method_handler(
-                    servicer.SealJournal,
-                    request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.SealJournalRequest.FromString,
-                    response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.SealJournalResponse.SerializeToString,
+            'TrimJournal': grpc.unary_unary_rpc_method_handler(
+                    servicer.TrimJournal,
+                    request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.TrimJournalRequest.FromString,
+                    response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.TrimJournalResponse.SerializeToString,
             ),
             'BeginCurrency': grpc.unary_unary_rpc_method_handler(
                     servicer.BeginCurrency,
                     request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.BeginCurrencyRequest.FromString,
                     response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.BeginCurrencyResponse.SerializeToString,
-            ),
-            'WithdrawCurrency': grpc.unary_unary_rpc_method_handler(
-                    servicer.WithdrawCurrency,
-                    request_deserializer=gris_dot_budget_dot_v1_dot_admin__pb2.WithdrawCurrencyRequest.FromString,
-                    response_serializer=gris_dot_budget_dot_v1_dot_admin__pb2.WithdrawCurrencyResponse.SerializeToString,
             ),
             'ResumeClock': grpc.unary_unary_rpc_method_handler(
                     servicer.ResumeClock,
@@ -339,7 +305,7 @@ class BudgetAdminService(object):
             _registered_method=True)
 
     @staticmethod
-    def ListCharges(request,
+    def ReadJournal(request,
             target,
             options=(),
             channel_credentials=None,
@@ -352,36 +318,9 @@ class BudgetAdminService(object):
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/gris.budget.v1.BudgetAdminService/ListCharges',
-            gris_dot_budget_dot_v1_dot_admin__pb2.ListChargesRequest.SerializeToString,
-            gris_dot_budget_dot_v1_dot_admin__pb2.ListChargesResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def GetUsageReport(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/gris.budget.v1.BudgetAdminService/GetUsageReport',
-            gris_dot_budget_dot_v1_dot_admin__pb2.GetUsageReportRequest.SerializeToString,
-            gris_dot_budget_dot_v1_dot_admin__pb2.GetUsageReportResponse.FromString,
+            '/gris.budget.v1.BudgetAdminService/ReadJournal',
+            gris_dot_budget_dot_v1_dot_admin__pb2.ReadJournalRequest.SerializeToString,
+            gris_dot_budget_dot_v1_dot_admin__pb2.ReadJournalResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -420,7 +359,7 @@ class BudgetAdminService(object):
             _registered_method=True)
 
     @staticmethod
-    def SealJournal(request,
+    def TrimJournal(request,
             target,
             options=(),
             channel_credentials=None,
@@ -433,9 +372,9 @@ class BudgetAdminService(object):
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/gris.budget.v1.BudgetAdminService/SealJournal',
-            gris_dot_budget_dot_v1_dot_admin__pb2.SealJournalRequest.SerializeToString,
-            gris_dot_budget_dot_v1_dot_admin__pb2.SealJournalResponse.FromString,
+            '/gris.budget.v1.BudgetAdminService/TrimJournal',
+            gris_dot_budget_dot_v1_dot_admin__pb2.TrimJournalRequest.SerializeToString,
+            gris_dot_budget_dot_v1_dot_admin__pb2.TrimJournalResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -463,33 +402,6 @@ class BudgetAdminService(object):
             '/gris.budget.v1.BudgetAdminService/BeginCurrency',
             gris_dot_budget_dot_v1_dot_admin__pb2.BeginCurrencyRequest.SerializeToString,
             gris_dot_budget_dot_v1_dot_admin__pb2.BeginCurrencyResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def WithdrawCurrency(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/gris.budget.v1.BudgetAdminService/WithdrawCurrency',
-            gris_dot_budget_dot_v1_dot_admin__pb2.WithdrawCurrencyRequest.SerializeToString,
-            gris_dot_budget_dot_v1_dot_admin__pb2.WithdrawCurrencyResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -41,17 +41,11 @@ class BudgetAdminServiceStub:
     accounts. The journal has an entry for each limit.
     """
 
-    ListCharges: grpc.UnaryUnaryMultiCallable[
-        gris_api.budget.v1.admin_pb2.ListChargesRequest,
-        gris_api.budget.v1.admin_pb2.ListChargesResponse,
+    ReadJournal: grpc.UnaryUnaryMultiCallable[
+        gris_api.budget.v1.admin_pb2.ReadJournalRequest,
+        gris_api.budget.v1.admin_pb2.ReadJournalResponse,
     ]
-    """Lists charges from the journal, oldest first."""
-
-    GetUsageReport: grpc.UnaryUnaryMultiCallable[
-        gris_api.budget.v1.admin_pb2.GetUsageReportRequest,
-        gris_api.budget.v1.admin_pb2.GetUsageReportResponse,
-    ]
-    """Returns, for limits that might be set, how many accounts would have exhausted them by the end of each day."""
+    """Reads the journal, oldest entries first."""
 
     VerifyLedger: grpc.UnaryUnaryMultiCallable[
         gris_api.budget.v1.admin_pb2.VerifyLedgerRequest,
@@ -59,14 +53,15 @@ class BudgetAdminServiceStub:
     ]
     """Adds up the journal again and compares every balance with it. NOT_FOUND if there is no such root account."""
 
-    SealJournal: grpc.UnaryUnaryMultiCallable[
-        gris_api.budget.v1.admin_pb2.SealJournalRequest,
-        gris_api.budget.v1.admin_pb2.SealJournalResponse,
+    TrimJournal: grpc.UnaryUnaryMultiCallable[
+        gris_api.budget.v1.admin_pb2.TrimJournalRequest,
+        gris_api.budget.v1.admin_pb2.TrimJournalResponse,
     ]
-    """Writes a checkpoint of a root account's journal: verifies the journal and keeps what counts of it in the
-    checkpoint, from which later verifications begin. If asked, moves the entries before the checkpoint into an
-    archive. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says. NOT_FOUND if there
-    is no such root account. It is no entry of the journal: the service's log has who did it, and why.
+    """Drops the oldest entries of a root account's journal, after an export: those that no window counts any more, up to
+    the last one that was exported. Keeps their number, their digest and their sums, from which later verifications
+    begin. Verifies the journal before: FAILED_PRECONDITION with reason LEDGER_DIFFERS if it is not what the ledger
+    keeps. NOT_FOUND if there is no such root account. It is no entry of the journal: the service's log has who did it,
+    and why.
     """
 
     BeginCurrency: grpc.UnaryUnaryMultiCallable[
@@ -76,15 +71,7 @@ class BudgetAdminServiceStub:
     """Plans another currency for a root account, which begins with a new window. Until then only the previous currency is
     accepted, from then on only the new one. A level has nothing left until the last charge in the old currency has
     left its window. FAILED_PRECONDITION with reason WINDOW_NEVER_ENDS, UNIT_UNCHANGED, or CURRENCY_PLANNED if one is
-    already planned.
-    """
-
-    WithdrawCurrency: grpc.UnaryUnaryMultiCallable[
-        gris_api.budget.v1.admin_pb2.WithdrawCurrencyRequest,
-        gris_api.budget.v1.admin_pb2.WithdrawCurrencyResponse,
-    ]
-    """Withdraws the plan of another currency before it begins. FAILED_PRECONDITION with reason NO_CURRENCY_PLANNED if
-    there is none.
+    already planned. Without a unit_id it withdraws the plan before it begins: NO_CURRENCY_PLANNED if there is none.
     """
 
     ResumeClock: grpc.UnaryUnaryMultiCallable[
@@ -161,17 +148,11 @@ class BudgetAdminServiceAsyncStub:
     accounts. The journal has an entry for each limit.
     """
 
-    ListCharges: grpc.aio.UnaryUnaryMultiCallable[
-        gris_api.budget.v1.admin_pb2.ListChargesRequest,
-        gris_api.budget.v1.admin_pb2.ListChargesResponse,
+    ReadJournal: grpc.aio.UnaryUnaryMultiCallable[
+        gris_api.budget.v1.admin_pb2.ReadJournalRequest,
+        gris_api.budget.v1.admin_pb2.ReadJournalResponse,
     ]
-    """Lists charges from the journal, oldest first."""
-
-    GetUsageReport: grpc.aio.UnaryUnaryMultiCallable[
-        gris_api.budget.v1.admin_pb2.GetUsageReportRequest,
-        gris_api.budget.v1.admin_pb2.GetUsageReportResponse,
-    ]
-    """Returns, for limits that might be set, how many accounts would have exhausted them by the end of each day."""
+    """Reads the journal, oldest entries first."""
 
     VerifyLedger: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.budget.v1.admin_pb2.VerifyLedgerRequest,
@@ -179,14 +160,15 @@ class BudgetAdminServiceAsyncStub:
     ]
     """Adds up the journal again and compares every balance with it. NOT_FOUND if there is no such root account."""
 
-    SealJournal: grpc.aio.UnaryUnaryMultiCallable[
-        gris_api.budget.v1.admin_pb2.SealJournalRequest,
-        gris_api.budget.v1.admin_pb2.SealJournalResponse,
+    TrimJournal: grpc.aio.UnaryUnaryMultiCallable[
+        gris_api.budget.v1.admin_pb2.TrimJournalRequest,
+        gris_api.budget.v1.admin_pb2.TrimJournalResponse,
     ]
-    """Writes a checkpoint of a root account's journal: verifies the journal and keeps what counts of it in the
-    checkpoint, from which later verifications begin. If asked, moves the entries before the checkpoint into an
-    archive. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says. NOT_FOUND if there
-    is no such root account. It is no entry of the journal: the service's log has who did it, and why.
+    """Drops the oldest entries of a root account's journal, after an export: those that no window counts any more, up to
+    the last one that was exported. Keeps their number, their digest and their sums, from which later verifications
+    begin. Verifies the journal before: FAILED_PRECONDITION with reason LEDGER_DIFFERS if it is not what the ledger
+    keeps. NOT_FOUND if there is no such root account. It is no entry of the journal: the service's log has who did it,
+    and why.
     """
 
     BeginCurrency: grpc.aio.UnaryUnaryMultiCallable[
@@ -196,15 +178,7 @@ class BudgetAdminServiceAsyncStub:
     """Plans another currency for a root account, which begins with a new window. Until then only the previous currency is
     accepted, from then on only the new one. A level has nothing left until the last charge in the old currency has
     left its window. FAILED_PRECONDITION with reason WINDOW_NEVER_ENDS, UNIT_UNCHANGED, or CURRENCY_PLANNED if one is
-    already planned.
-    """
-
-    WithdrawCurrency: grpc.aio.UnaryUnaryMultiCallable[
-        gris_api.budget.v1.admin_pb2.WithdrawCurrencyRequest,
-        gris_api.budget.v1.admin_pb2.WithdrawCurrencyResponse,
-    ]
-    """Withdraws the plan of another currency before it begins. FAILED_PRECONDITION with reason NO_CURRENCY_PLANNED if
-    there is none.
+    already planned. Without a unit_id it withdraws the plan before it begins: NO_CURRENCY_PLANNED if there is none.
     """
 
     ResumeClock: grpc.aio.UnaryUnaryMultiCallable[
@@ -284,20 +258,12 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         """
 
     @abc.abstractmethod
-    def ListCharges(
+    def ReadJournal(
         self,
-        request: gris_api.budget.v1.admin_pb2.ListChargesRequest,
+        request: gris_api.budget.v1.admin_pb2.ReadJournalRequest,
         context: _ServicerContext,
-    ) -> typing.Union[gris_api.budget.v1.admin_pb2.ListChargesResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.ListChargesResponse]]:
-        """Lists charges from the journal, oldest first."""
-
-    @abc.abstractmethod
-    def GetUsageReport(
-        self,
-        request: gris_api.budget.v1.admin_pb2.GetUsageReportRequest,
-        context: _ServicerContext,
-    ) -> typing.Union[gris_api.budget.v1.admin_pb2.GetUsageReportResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.GetUsageReportResponse]]:
-        """Returns, for limits that might be set, how many accounts would have exhausted them by the end of each day."""
+    ) -> typing.Union[gris_api.budget.v1.admin_pb2.ReadJournalResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.ReadJournalResponse]]:
+        """Reads the journal, oldest entries first."""
 
     @abc.abstractmethod
     def VerifyLedger(
@@ -308,15 +274,16 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         """Adds up the journal again and compares every balance with it. NOT_FOUND if there is no such root account."""
 
     @abc.abstractmethod
-    def SealJournal(
+    def TrimJournal(
         self,
-        request: gris_api.budget.v1.admin_pb2.SealJournalRequest,
+        request: gris_api.budget.v1.admin_pb2.TrimJournalRequest,
         context: _ServicerContext,
-    ) -> typing.Union[gris_api.budget.v1.admin_pb2.SealJournalResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.SealJournalResponse]]:
-        """Writes a checkpoint of a root account's journal: verifies the journal and keeps what counts of it in the
-        checkpoint, from which later verifications begin. If asked, moves the entries before the checkpoint into an
-        archive. FAILED_PRECONDITION with reason LEDGER_DIFFERS if a balance is not what the journal says. NOT_FOUND if there
-        is no such root account. It is no entry of the journal: the service's log has who did it, and why.
+    ) -> typing.Union[gris_api.budget.v1.admin_pb2.TrimJournalResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.TrimJournalResponse]]:
+        """Drops the oldest entries of a root account's journal, after an export: those that no window counts any more, up to
+        the last one that was exported. Keeps their number, their digest and their sums, from which later verifications
+        begin. Verifies the journal before: FAILED_PRECONDITION with reason LEDGER_DIFFERS if it is not what the ledger
+        keeps. NOT_FOUND if there is no such root account. It is no entry of the journal: the service's log has who did it,
+        and why.
         """
 
     @abc.abstractmethod
@@ -328,17 +295,7 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         """Plans another currency for a root account, which begins with a new window. Until then only the previous currency is
         accepted, from then on only the new one. A level has nothing left until the last charge in the old currency has
         left its window. FAILED_PRECONDITION with reason WINDOW_NEVER_ENDS, UNIT_UNCHANGED, or CURRENCY_PLANNED if one is
-        already planned.
-        """
-
-    @abc.abstractmethod
-    def WithdrawCurrency(
-        self,
-        request: gris_api.budget.v1.admin_pb2.WithdrawCurrencyRequest,
-        context: _ServicerContext,
-    ) -> typing.Union[gris_api.budget.v1.admin_pb2.WithdrawCurrencyResponse, collections.abc.Awaitable[gris_api.budget.v1.admin_pb2.WithdrawCurrencyResponse]]:
-        """Withdraws the plan of another currency before it begins. FAILED_PRECONDITION with reason NO_CURRENCY_PLANNED if
-        there is none.
+        already planned. Without a unit_id it withdraws the plan before it begins: NO_CURRENCY_PLANNED if there is none.
         """
 
     @abc.abstractmethod

@@ -161,8 +161,7 @@ class BudgetServiceServicer(object):
 
     def GetBudget(self, request, context):
         """Returns limits, and what is spent, reserved and left. With with_policy_statements, FAILED_PRECONDITION with reason
-        TOO_MANY_STATEMENTS: more than 1000 policy statements count; STATEMENTS_ARCHIVED: charges that count were archived,
-        together with their statements.
+        TOO_MANY_STATEMENTS: more than 1000 policy statements count.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

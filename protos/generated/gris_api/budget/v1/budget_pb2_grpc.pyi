@@ -91,8 +91,7 @@ class BudgetServiceStub:
         gris_api.budget.v1.budget_pb2.GetBudgetResponse,
     ]
     """Returns limits, and what is spent, reserved and left. With with_policy_statements, FAILED_PRECONDITION with reason
-    TOO_MANY_STATEMENTS: more than 1000 policy statements count; STATEMENTS_ARCHIVED: charges that count were archived,
-    together with their statements.
+    TOO_MANY_STATEMENTS: more than 1000 policy statements count.
     """
 
 class BudgetServiceAsyncStub:
@@ -168,8 +167,7 @@ class BudgetServiceAsyncStub:
         gris_api.budget.v1.budget_pb2.GetBudgetResponse,
     ]
     """Returns limits, and what is spent, reserved and left. With with_policy_statements, FAILED_PRECONDITION with reason
-    TOO_MANY_STATEMENTS: more than 1000 policy statements count; STATEMENTS_ARCHIVED: charges that count were archived,
-    together with their statements.
+    TOO_MANY_STATEMENTS: more than 1000 policy statements count.
     """
 
 class BudgetServiceServicer(metaclass=abc.ABCMeta):
@@ -255,8 +253,7 @@ class BudgetServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[gris_api.budget.v1.budget_pb2.GetBudgetResponse, collections.abc.Awaitable[gris_api.budget.v1.budget_pb2.GetBudgetResponse]]:
         """Returns limits, and what is spent, reserved and left. With with_policy_statements, FAILED_PRECONDITION with reason
-        TOO_MANY_STATEMENTS: more than 1000 policy statements count; STATEMENTS_ARCHIVED: charges that count were archived,
-        together with their statements.
+        TOO_MANY_STATEMENTS: more than 1000 policy statements count.
         """
 
 def add_BudgetServiceServicer_to_server(servicer: BudgetServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...
