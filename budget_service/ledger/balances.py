@@ -19,7 +19,7 @@ from budget_service.ledger.values import MAX_AMOUNT, NOTHING, Cost, capped_sum
 from budget_service.ledger.windows import DaySpan, Microseconds, Span, Window, WindowRule
 
 
-class Day(Struct, frozen=True, gc=False):
+class Day(Struct, frozen=True, gc=False, array_like=True):
     """The charges of an earlier span that began at `start`. They count at least until `leaves_at`."""
 
     start: Microseconds
@@ -39,7 +39,7 @@ class PastDay(Struct, frozen=True, gc=False):
     spent: Cost
 
 
-class Balance(Struct, frozen=True, gc=False):
+class Balance(Struct, frozen=True, gc=False, array_like=True):
     """What counts against the limit of one level.
 
     `rule` is the window rule that the balance was made for; without one only `day`, `today` and `reserved` mean

@@ -85,7 +85,7 @@ class Span(Struct, frozen=True, gc=False):
     leaves_at: Microseconds | None = None
 
 
-class WindowRule(Struct, frozen=True, gc=False, cache_hash=True):
+class WindowRule(Struct, frozen=True, gc=False, cache_hash=True, array_like=True):
     """A calendar period in an IANA zone, or the last `days` days there; weeks begin on Monday."""
 
     period: Period

@@ -1,4 +1,4 @@
-"""How values are written into a store: outcomes as JSON, windows and days as texts of their own."""
+"""How values are written into a store: as JSON by their types, rules and days of SQLite as texts of their own."""
 
 from __future__ import annotations
 
@@ -7,38 +7,28 @@ from functools import lru_cache
 
 from msgspec.json import Decoder, Encoder
 
-from budget_service.ledger.balances import Day
+from budget_service.ledger.balances import Balance, Day
 from budget_service.ledger.base import Base
 from budget_service.ledger.outcomes import Outcome
+from budget_service.ledger.state import Reservation
 from budget_service.ledger.values import Cost
 from budget_service.ledger.windows import Period, WindowRule
 from budget_service.stores.damaged_rows import reading_row
 
-NEVER = ""
 _KEPT_LIMITS = 1000
 _ENCODER = Encoder()
 _DECODER: Decoder[Outcome] = Decoder(Outcome)
 _BASES = Decoder(Base)
 
 
-def encode_outcome(outcome: Outcome) -> str:
-    """Return the text of an outcome."""
-    return _ENCODER.encode(outcome).decode()
+def encoded(value: Outcome | Reservation | Balance | Base) -> str:
+    """Return the JSON of a value."""
+    return _ENCODER.encode(value).decode()
 
 
 def decode_outcome(text: str | bytes) -> Outcome:
-    """Return the outcome of a text made by `encode_outcome`."""
+    """Return the outcome of a text made by `encoded`."""
     return _DECODER.decode(text)
-
-
-def encode_end(end: int | None) -> str:
-    """Return the text of a window's end."""
-    return NEVER if end is None else str(end)
-
-
-def decode_end(text: str) -> int | None:
-    """Return the end of a window from its text."""
-    return None if text == NEVER else int(text)
 
 
 def encode_days(days: Iterable[Day]) -> str:
@@ -66,11 +56,6 @@ def decode_rule(text: str) -> WindowRule | None:
         return None
     period, days, zone = text.split(",")
     return WindowRule(Period(period), zone, int(days))
-
-
-def encode_base(base: Base) -> str:
-    """Return the JSON of a base."""
-    return _ENCODER.encode(base).decode()
 
 
 def decode_base(root: str, text: str | None) -> Base:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, closing
@@ -306,9 +307,9 @@ async def test_a_negative_balance_in_redis_is_no_fault_of_who_asks(own_redis: Re
     client: Any = Redis.from_url(own_redis.address, decode_responses=True)
     async with served(await RedisStore.open(own_redis.address, clock=SteppedClock())) as running:
         await running.stub.UpdateBudget(charging(path=ANN, request_id="first"))
-        parts = (await client.hget("gris:{acme}:balances", "acme/ann")).split(":")
-        parts[2] = "-5"
-        await client.hset("gris:{acme}:balances", "acme/ann", ":".join(parts))
+        balance = json.loads(await client.hget("gris:{acme}:balances", "acme/ann"))
+        balance[3][0] = -5
+        await client.hset("gris:{acme}:balances", "acme/ann", json.dumps(balance))
         found = await failure(running.admin.VerifyLedger(pb.VerifyLedgerRequest()))
         assert (found.code, found.info.reason) == (grpc.StatusCode.DATA_LOSS, "LEDGER_DAMAGED")
         assert found.info.metadata == {"table": "balances", "key": "acme/ann"}

@@ -42,16 +42,16 @@ CHANGES: dict[str, Asked[Any]] = {
     **dict.fromkeys(("limits", "closed"), LIMITS),
 }
 RESERVATION = {
-    "account": "acme/ann",
+    "reservation_id": "hold-held",
+    "account": [["acme", "ann"], ""],
     "request_id": "held",
     "query_id": "q",
-    "information": 1,
-    "calls": 1,
+    "held": [1, 1],
     "unit_id": UNIT,
     "expires_at": NOON,
     "paid_release_id": "",
     "forfeits": False,
-    "holds": [["acme/ann", NOON]],
+    "holds": [[2, NOON, ""]],
 }
 
 
@@ -132,7 +132,7 @@ async def test_a_key_of_another_type_is_damage_to_who_only_reads(
     "changed",
     [
         {"holds": [None]},
-        {"holds": [[None, 1]]},
+        {"holds": [[None, 1, ""]]},
         {"holds": ["acme"]},
         {"holds": [{"level": "acme"}]},
         {"holds": None},

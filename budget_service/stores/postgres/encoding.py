@@ -8,12 +8,10 @@ from operator import itemgetter
 from typing import Any
 
 from msgspec import json
-from msgspec.structs import replace
 
 from budget_service.ledger.balances import Balance, Day, PastDay
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.limits import StoredLimits, limit_text
-from budget_service.ledger.outcomes import Outcome, Reserved
 from budget_service.ledger.state import (
     DayChange,
     JournalEntry,
@@ -24,8 +22,8 @@ from budget_service.ledger.state import (
 )
 from budget_service.ledger.values import Account, Cost, Hold
 from budget_service.ledger.windows import DaySpan, Microseconds, Window
-from budget_service.stores.codec import decode_outcome, decode_rule, encode_outcome, encode_rule
-from budget_service.stores.damaged_rows import read_limit, reads
+from budget_service.stores.codec import decode_outcome, decode_rule, encode_rule, encoded
+from budget_service.stores.damaged_rows import read_limit, reading_row, reads
 from budget_service.stores.transactions import Changes, Loaded, Wanted
 
 # What is out of date goes a little at a time, faster than it comes, so that no request pays for a month.
@@ -92,7 +90,8 @@ def read_loaded(found: str | bytes, wanted: Wanted, most_due: int) -> Loaded:
             days[each["day_start"]] = read_past_day(each)
         loaded.open = {root: tuple([read_reservation(each) for each in row["open"] or ()])}
     for request_id, fingerprint, outcome, keep_until in row["outcomes"] or ():
-        remembered = StoredOutcome(fingerprint, _read_outcome(request_id, outcome), keep_until)
+        with reading_row("outcomes", request_id):
+            remembered = StoredOutcome(fingerprint, decode_outcome(outcome), keep_until)
         loaded.outcomes[root, unescaped(request_id)] = remembered
     for payer, each in row["reservations"] or ():
         reservation = read_reservation(each)
@@ -196,24 +195,13 @@ def _closed_rows(changes: Changes) -> dict[str, list[dict[str, Any]]]:
 
 
 def _outcome_row(root: str, request_id: str, each: StoredOutcome) -> dict[str, Any]:
-    outcome = each.outcome
-    if isinstance(outcome, Reserved):
-        outcome = replace(outcome, reservation_id=escaped(outcome.reservation_id))
     return {
         "root": root,
         "request_id": escaped(request_id),
         "fingerprint": each.fingerprint,
-        "outcome": encode_outcome(outcome),
+        "outcome": encoded(each.outcome),
         "keep_until": each.keep_until,
     }
-
-
-@reads("outcomes")
-def _read_outcome(_request_id: str, text: str) -> Outcome:
-    outcome = decode_outcome(text)
-    if isinstance(outcome, Reserved):
-        return replace(outcome, reservation_id=unescaped(outcome.reservation_id))
-    return outcome
 
 
 def _root_row(root: str, record: RootRecord) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from budget_service.ledger.limits import StoredLimits
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account
 from budget_service.ledger.windows import Microseconds
-from budget_service.stores.codec import decode_base, encode_base
+from budget_service.stores.codec import decode_base, encoded
 from budget_service.stores.interface import (
     BalancePage,
     Clock,
@@ -209,7 +209,7 @@ class PostgresStore(RemoteStore):
 
     async def write_base(self, root: str, base: Base) -> None:
         """Replace the base; see `Store`."""
-        await self._reading(audit.WRITE_BASE, root, int(base.position), base.entries, encode_base(base))
+        await self._reading(audit.WRITE_BASE, root, int(base.position), base.entries, encoded(base))
 
     async def drop_trimmed(self, root: str, most: int) -> int:
         """Remove the oldest entries that the base stands for; see `Store`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from msgspec import Struct, json
+from msgspec import json
 
 from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.currency import Currency
@@ -20,18 +20,12 @@ from budget_service.ledger.state import (
     StoredOutcome,
 )
 from budget_service.ledger.values import Account, Cost, Hold
-from budget_service.ledger.windows import DaySpan, Microseconds, Window
-from budget_service.stores.codec import (
-    decode_days,
-    decode_end,
-    decode_outcome,
-    decode_rule,
-    encode_days,
-    encode_end,
-    encode_rule,
-)
+from budget_service.ledger.windows import Microseconds
+from budget_service.stores.codec import decode_outcome
 from budget_service.stores.damaged_rows import read_limit, reads
 from budget_service.stores.interface import BalancePage
+
+_RESERVATION, _BALANCE = json.Decoder(Reservation), json.Decoder(Balance)
 
 # Levels of an account, or blocks of them, and where the windows begin that something counts in.
 HoldRows: TypeAlias = list[tuple[str, Microseconds]]
@@ -59,54 +53,10 @@ def parse_payment(_id: str, text: str) -> PaidQuery:
     return PaidQuery(release_id, int(start))
 
 
-class _ReservationText(Struct):
-    """The JSON of a reservation; scripts read the levels of its holds, and its `query_id`."""
-
-    account: str
-    request_id: str
-    query_id: str
-    information: int
-    calls: int
-    unit_id: str
-    expires_at: int
-    paid_release_id: str
-    forfeits: bool
-    holds: HoldRows
-
-
-def reservation_text(each: Reservation) -> str:
-    """Return the text of a reservation."""
-    text = _ReservationText(
-        account=each.account.text,
-        request_id=each.request_id,
-        query_id=each.query_id,
-        information=each.held.information,
-        calls=each.held.calls,
-        unit_id=each.unit_id,
-        expires_at=each.expires_at,
-        paid_release_id=each.paid_release_id,
-        forfeits=each.forfeits,
-        holds=_hold_rows(each.account, each.holds),
-    )
-    return json.encode(text).decode()
-
-
 @reads("reservations")
-def parse_reservation(reservation_id: str, text: str) -> Reservation:
-    """Return a reservation from its text."""
-    kept = json.decode(text, type=_ReservationText)
-    return Reservation(
-        reservation_id=reservation_id,
-        account=Account.of_text(kept.account),
-        request_id=kept.request_id,
-        query_id=kept.query_id,
-        held=Cost(kept.information, kept.calls),
-        unit_id=kept.unit_id,
-        expires_at=kept.expires_at,
-        paid_release_id=kept.paid_release_id,
-        forfeits=kept.forfeits,
-        holds=_holds(kept.holds),
-    )
+def parse_reservation(_reservation_id: str, text: str) -> Reservation:
+    """Return a reservation from its JSON; scripts read its `account`, `holds` and `query_id`."""
+    return _RESERVATION.decode(text)
 
 
 def parse_balances(root: str, reply: list[Any]) -> BalancePage:
@@ -171,11 +121,7 @@ def pairs(flat: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
 
 def holds_text(account: Account, holds: Iterable[Hold]) -> str:
     """Return the JSON of what a charge of an account counts in."""
-    return json.encode(_hold_rows(account, holds)).decode()
-
-
-def _hold_rows(account: Account, holds: Iterable[Hold]) -> HoldRows:
-    return [(each.level_of(account).text, each.window_start) for each in holds]
+    return json.encode([(each.level_of(account).text, each.window_start) for each in holds]).decode()
 
 
 def _holds(kept: HoldRows) -> tuple[Hold, ...]:
@@ -183,38 +129,10 @@ def _holds(kept: HoldRows) -> tuple[Hold, ...]:
     return tuple([Hold(level.depth, start, level.block) for level, start in levels])
 
 
-def balance_text(balance: Balance) -> str:
-    """Return the text of a balance."""
-    window, day, spent, reserved, today = (
-        balance.window,
-        balance.day,
-        balance.spent,
-        balance.reserved,
-        balance.today,
-    )
-    return (
-        f"{window.start}:{encode_end(window.end)}:{spent.information}:{spent.calls}:{reserved.information}:"
-        f"{reserved.calls}:{balance.reserved_since}:{encode_end(balance.leaves_at)}:{encode_days(balance.earlier)}:"
-        f"{encode_rule(balance.rule)}:{day.start}:{day.end}:{today.information}:{today.calls}"
-    )
-
-
 @reads("balances")
 def parse_balance(_level: str, text: str) -> Balance:
-    """Return the balance of a level from its text."""
-    start, end, *rest = text.split(":")
-    amounts, (since, leaves_at, earlier, rule, day_start, day_end), today = rest[:4], rest[4:10], rest[10:]
-    return Balance(
-        window=Window(int(start), decode_end(end)),
-        day=DaySpan(int(day_start), int(day_end)),
-        rule=decode_rule(rule),
-        spent=Cost(int(amounts[0]), int(amounts[1])),
-        reserved=Cost(int(amounts[2]), int(amounts[3])),
-        reserved_since=int(since),
-        leaves_at=decode_end(leaves_at),
-        earlier=decode_days(earlier),
-        today=Cost(int(today[0]), int(today[1])),
-    )
+    """Return the balance of a level from its JSON."""
+    return _BALANCE.decode(text)
 
 
 @reads("days")

@@ -11,11 +11,9 @@ A script makes the keys of the payments for a reservation's question, which only
     gris:{ROOT}:limits         hash     level -> limits.limit_text
     gris:{ROOT}:closed         set      the accounts that are closed
     gris:{ROOT}:blocks:LEVEL   set      the blocks of a level, whose balances are those of LEVEL*BLOCK
-    gris:{ROOT}:balances       hash     level -> window start:window end:spent:spent:reserved:reserved:
-                                        reserved since:leaves at:earlier days:rule:day start:day end:
-                                        today:today
+    gris:{ROOT}:balances       hash     level -> JSON of its `Balance`, the fields in their order
     gris:{ROOT}:days:LEVEL     hash     START of a day that is over -> end; START:information; START:calls
-    gris:{ROOT}:reservations   hash     reservation id -> JSON
+    gris:{ROOT}:reservations   hash     reservation id -> JSON of its `Reservation`
     gris:{ROOT}:ends           sorted   reservation ids by when they lapse
     gris:{ROOT}:journal        stream   the charges
     gris:{ROOT}:base           hash     position, entries, base: what stands for dropped entries, as JSON

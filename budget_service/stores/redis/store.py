@@ -19,7 +19,7 @@ from budget_service.ledger.base import Base
 from budget_service.ledger.limits import StoredLimits
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account
-from budget_service.stores.codec import decode_base, encode_base
+from budget_service.stores.codec import decode_base, encoded
 from budget_service.stores.interface import (
     BalancePage,
     Clock,
@@ -205,7 +205,7 @@ class RedisStore(RemoteStore):
 
     async def write_base(self, root: str, base: Base) -> None:
         """Replace the base; see `Store`."""
-        values = (base.position, str(base.entries), encode_base(base))
+        values = (base.position, str(base.entries), encoded(base))
         await reading(self._scripts.of_schema(WRITE_BASE, [layout.key_of(root, "base")], *values))
 
     async def drop_trimmed(self, root: str, most: int) -> int:

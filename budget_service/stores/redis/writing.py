@@ -10,8 +10,8 @@ from budget_service.ledger.limits import limit_text
 from budget_service.ledger.state import JournalEntry, RootRecord
 from budget_service.ledger.values import Account
 from budget_service.ledger.windows import Microseconds
-from budget_service.stores.codec import encode_outcome
-from budget_service.stores.redis.encoding import balance_text, holds_text, reservation_text
+from budget_service.stores.codec import encoded
+from budget_service.stores.redis.encoding import holds_text
 from budget_service.stores.redis.layout import blocks_key, days_key, key_of, payment_key, request_key
 from budget_service.stores.transactions import Changes
 
@@ -40,7 +40,7 @@ def commands(root: str, changes: Changes, revision: str, known: Collection[Accou
         yield _entry(journal, entry)
     yield from _payments(root, changes, record.last_time)
     for (_, request_id), each in changes.outcomes.items():
-        text = f"{each.keep_until}:{each.fingerprint}:{encode_outcome(each.outcome)}"
+        text = f"{each.keep_until}:{each.fingerprint}:{encoded(each.outcome)}"
         yield _expiring(request_key(root, request_id), text, each.keep_until, record.last_time)
     yield from _limits(root, changes)
     for is_closed, command in ((False, "SREM"), (True, "SADD")):
@@ -61,7 +61,7 @@ def _root(root: str, record: RootRecord, revision: str) -> Command:
 
 def _balances(root: str, changes: Changes, known: Collection[Account]) -> Iterator[Command]:
     balances = changes.balances
-    pairs = [part for level, each in balances.items() for part in (level.text, balance_text(each))]
+    pairs = [part for level, each in balances.items() for part in (level.text, encoded(each))]
     yield from _portions("HSET", key_of(root, "balances"), pairs)
     new = [level for level in balances if level not in known]
     for level in new:
@@ -84,7 +84,7 @@ def _reservations(root: str, changes: Changes) -> Iterator[Command]:
     yield from _portions("ZREM", ends, ended)
     for (_, id_), each in changes.reservations.items():
         if each is not None:
-            yield "HSET", key, id_, reservation_text(each)
+            yield "HSET", key, id_, encoded(each)
             yield "ZADD", ends, str(each.expires_at), id_
 
 

@@ -11,7 +11,7 @@ from budget_service.ledger.base import Base
 from budget_service.ledger.state import JournalEntry, Reservation
 from budget_service.ledger.values import MAX_SEGMENTS, Account, Cost
 from budget_service.ledger.windows import Microseconds
-from budget_service.stores.codec import decode_base, encode_base
+from budget_service.stores.codec import decode_base, encoded
 from budget_service.stores.damaged_rows import reading_row
 from budget_service.stores.interface import BalancePage, GroupedEntries
 from budget_service.stores.sqlite import rows
@@ -113,7 +113,7 @@ def write_base(connection: sqlite3.Connection, root: str, base: Base) -> None:
         "INSERT INTO bases VALUES (?, ?, ?, ?) ON CONFLICT (root) DO UPDATE "
         "SET position = excluded.position, entries = excluded.entries, base = excluded.base "
         "WHERE entries < excluded.entries",
-        (root, int(base.position), base.entries, encode_base(base)),
+        (root, int(base.position), base.entries, encoded(base)),
     )
 
 

@@ -6,7 +6,7 @@ import sqlite3
 from typing import Any
 
 from budget_service.ledger.limits import limit_text
-from budget_service.stores.codec import encode_outcome
+from budget_service.stores.codec import encoded
 from budget_service.stores.sqlite import rows
 from budget_service.stores.transactions import Changes
 
@@ -33,7 +33,7 @@ def write(connection: sqlite3.Connection, changes: Changes) -> None:
     entries = [rows.journal_row(each) for each in changes.journal]
     _insert(connection, f"INSERT INTO journal ({rows.JOURNAL})", entries)
     outcomes = [
-        (*key, each.fingerprint, encode_outcome(each.outcome), each.keep_until)
+        (*key, each.fingerprint, encoded(each.outcome), each.keep_until)
         for key, each in changes.outcomes.items()
     ]
     _insert(connection, "INSERT OR REPLACE INTO outcomes", outcomes)

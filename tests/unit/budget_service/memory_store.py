@@ -31,7 +31,7 @@ from budget_service.ledger.state import (
 )
 from budget_service.ledger.values import Account, LevelLimit, Limit
 from budget_service.ledger.windows import Microseconds
-from budget_service.stores.codec import decode_base, encode_base
+from budget_service.stores.codec import decode_base, encoded
 from budget_service.stores.interface import (
     BackupFailedError,
     BalancePage,
@@ -147,7 +147,7 @@ class MemoryStore:
     async def write_base(self, root: str, base: Base) -> None:
         """Keep it if it has more entries."""
         if base.entries > (await self.base(root)).entries:
-            self.bases[root] = encode_base(base)
+            self.bases[root] = encoded(base)
 
     async def drop_trimmed(self, root: str, most: int) -> int:
         """Forget them, leaving their numbers."""

@@ -35,7 +35,10 @@ local held, paid, due = {}, {}, {}
 
 local function read(text)
   local reservation, levels = cjson.decode(text), {}
-  for _, hold in ipairs(reservation.holds) do table.insert(levels, hold[1] .. '') end
+  for _, hold in ipairs(reservation.holds) do
+    local level = table.concat(reservation.account[1], '/', 1, hold[1])
+    table.insert(levels, hold[3] == '' and level or level .. '*' .. hold[3])
+  end
   return levels, reservation.query_id .. ''
 end
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import sqlite3
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -299,9 +300,10 @@ async def test_a_tampered_balance_in_redis_is_found(shared_redis: RedisServer, c
         clock.now -= DAY
         await store.apply(*reserve("r", Cost(2, 2), on=BOTH))
         assert await differences(store) == set()
-        parts = (await client.hget("gris:{acme}:balances", "acme/ann")).split(":")
-        parts[2], parts[5] = str(int(parts[2]) - 2), "9"
-        await client.hset("gris:{acme}:balances", "acme/ann", ":".join(parts))
+        balance = json.loads(await client.hget("gris:{acme}:balances", "acme/ann"))
+        spent, reserved = balance[3:5]
+        spent[0], reserved[1] = spent[0] - 2, 9
+        await client.hset("gris:{acme}:balances", "acme/ann", json.dumps(balance))
         await client.hdel("gris:{acme}:balances", "acme/bob")
         assert await differences(store) == TAMPERED
     await client.aclose()
