@@ -8,17 +8,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import replace
-from typing import TypeAlias
 
 from budget_service.configuration.budget_file import AccountUnknownError
 from budget_service.ledger.account_statement import AccountStatement
-from budget_service.ledger.acts.cancel import CancelReservation
-from budget_service.ledger.acts.charge import Charge
+from budget_service.ledger.act import Act
 from budget_service.ledger.acts.currency import ChangeCurrency
-from budget_service.ledger.acts.give_back import ReturnLease
-from budget_service.ledger.acts.refund import Refund
-from budget_service.ledger.acts.report import ReportCharge
-from budget_service.ledger.acts.reserve import Reserve
 from budget_service.ledger.limits import AppliedLimits, LimitsChangedError, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.values import NOTHING, Account, LevelLimit, Limit, Mode
@@ -29,10 +23,6 @@ from budget_service.stores.interface import Store, StoreUnavailableError
 KNOWN_ACCOUNTS = 50_000
 # A request looks limits up again after each change of its root's limits.
 MAX_ATTEMPTS = 5
-
-# What accounts are asked for; a restored ledger is written off without the cache.
-CachedRequest: TypeAlias = Reserve | Charge | CancelReservation | Refund | ReportCharge | ReturnLease
-
 
 PLACEHOLDER_LIMIT = Limit(NOTHING, Mode.ENFORCE, WindowRule(Period.NEVER, "UTC"))
 # No root has this version: the ledger then decides nothing, and only replays an earlier answer.
@@ -52,7 +42,7 @@ class LimitCache:
         """Drop the cache: a ledger that was set back gives old versions to other limits."""
         self._found.clear()
 
-    async def apply(self, request: CachedRequest) -> Answer:
+    async def apply(self, request: Act) -> Answer:
         """Apply a request by the limits that are in force; see `Store.apply`.
 
         Raises:
@@ -65,17 +55,17 @@ class LimitCache:
                 return answer
             raise
 
-    async def earlier_answer(self, request: CachedRequest) -> Answer | None:
+    async def earlier_answer(self, request: Act) -> Answer | None:
         """Return the ledger's earlier answer to the same request, None if it has none; see `Store.apply`."""
         answer = await self._earlier_answer(request)
         # The refusal of an id that was used for another request is no earlier answer.
         return answer if answer is not None and answer.replayed else None
 
-    async def has_answered(self, request: CachedRequest) -> bool:
+    async def has_answered(self, request: Act) -> bool:
         """Return whether the ledger remembers an answer to the request's id, whatever else was asked under it."""
         return await self._earlier_answer(request) is not None
 
-    async def _earlier_answer(self, request: CachedRequest) -> Answer | None:
+    async def _earlier_answer(self, request: Act) -> Answer | None:
         # The store looks up payments by the last level, so there has to be one.
         kept = self._kept(request.account)
         levels = (LevelLimit(request.account, PLACEHOLDER_LIMIT),) if kept is None else kept.levels
@@ -84,7 +74,7 @@ class LimitCache:
         except LimitsChangedError:
             return None
 
-    async def _applied(self, request: CachedRequest) -> Answer:
+    async def _applied(self, request: Act) -> Answer:
         limits = self._kept(request.account) or await self._look_up(request.account)
         for _ in range(MAX_ATTEMPTS):
             try:
@@ -107,7 +97,7 @@ class LimitCache:
             await self._look_up(account)
         raise StoreUnavailableError("the limits of this root are being changed without pause")
 
-    async def apply_anyway(self, request: CachedRequest) -> Answer:
+    async def apply_anyway(self, request: Act) -> Answer:
         """Apply a request that grants nothing, even if its account has no limit any more; see `Store.apply`."""
         try:
             return await self._applied(request)
