@@ -1,15 +1,15 @@
 """The prompt of `gris shell`: lines in, answers out.
 
-At a terminal, `readline` edits lines, remembers those of this session, and completes words of SQL and names of the
-catalogue. Lines are written nowhere: their literals are the analyst's own. Where the input is no terminal, each line is
-a question that was decided on: nothing is confirmed, and the first error ends the session with its exit code.
+At a terminal, `readline` edits lines and remembers those of this session, where Python has it. Lines are written
+nowhere: their literals are the analyst's own. Where the input is no terminal, each line is a question that was decided
+on: nothing is confirmed, and the first error ends the session with its exit code.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 
 from gris_cli.budget_formatting import format_share
@@ -25,8 +25,7 @@ from gris_cli.printing import (
 from gris_cli.terminal import print_json, printable
 from pinot_connector import formats
 from pinot_connector.budgets import questions_left
-from pinot_connector.catalog import Catalog
-from pinot_connector.errors import GrisError, InvalidQuestion, RefusedByPolicy
+from pinot_connector.errors import GrisError, InvalidQuestion
 from pinot_connector.liveness import is_liveness_check
 from pinot_connector.questions import sql_question
 from pinot_connector.sync_client import GatewayClient, PrivateClient
@@ -44,8 +43,6 @@ A question without FROM goes on in the next line, until one that ends in ; or is
 """
 # The first line of a question that has more of them.
 _BEGUN = re.compile(r"(?!.*\bfrom\b)(?:explain\s+)?select\b(?!\s*1\s*;?$)", re.IGNORECASE | re.DOTALL)
-_SQL = ("SELECT", "COUNT(DISTINCT", "COUNT(*)", "FROM", "WHERE", "AND", "IN", "NOT IN", "BETWEEN")
-_SQL_ENDS = ("GROUP BY", "ORDER BY", "DESC", "LIMIT")
 
 
 class ShellSession:
@@ -68,7 +65,8 @@ class ShellSession:
             GrisError: The input is no terminal, and a line could not be answered.
         """
         if self._interactive:
-            complete_from(completions(self._client.catalog()))
+            with suppress(ModuleNotFoundError):
+                import readline  # noqa: F401 - lines are edited by it from then on
         for line in self._lines():
             try:
                 self._answer(line)
@@ -76,17 +74,10 @@ class ShellSession:
                 if not self._interactive:
                     raise
                 print_failure(failure_of(error), as_json=self._as_json)
-                self._complete_anew(error)
             except KeyboardInterrupt:
                 if not self._interactive:
                     raise
                 sys.stderr.write("no longer waited for; what was charged meanwhile stays charged\n")
-
-    def _complete_anew(self, error: GrisError) -> None:
-        """Complete from the catalogue of now: a refusal may come from a policy that has changed since it was read."""
-        if isinstance(error, InvalidQuestion | RefusedByPolicy):
-            with suppress(GrisError):
-                complete_from(completions(self._client.catalog()))
 
     def _lines(self) -> Iterator[str]:
         while True:
@@ -148,10 +139,7 @@ class ShellSession:
     def _catalog(self, table: str) -> None:
         from gris_cli.catalog_tables import print_catalog
 
-        catalog = self._client.catalog(table)
-        print_catalog(catalog, as_json=self._as_json)
-        if self._interactive and not table:
-            complete_from(completions(catalog))
+        print_catalog(self._client.catalog(table), as_json=self._as_json)
 
     def _ask(self, sql: str) -> None:
         question = sql_question(sql)
@@ -173,38 +161,3 @@ class ShellSession:
             # Nothing has been asked, and the session stays.
             sys.stderr.write("\n")
             return False
-
-
-def completions(catalog: Catalog) -> list[str]:
-    """Return the words that a line can be completed by: commands, words of SQL, names of the catalogue."""
-    names = {
-        name
-        for table in catalog.tables
-        for name in (
-            table.name,
-            table.member,
-            *(column.name for column in table.columns),
-            *(value.name for value in table.values),
-        )
-    }
-    return sorted({*COMMANDS, *_SQL, *_SQL_ENDS, *names})
-
-
-def matching(words: Sequence[str], begun: str) -> list[str]:
-    """Return the words that begin so, in capitals or not."""
-    return [word for word in words if word.casefold().startswith(begun.casefold())]
-
-
-def complete_from(words: Sequence[str]) -> None:
-    """Have the terminal complete words by the tab key, where Python can."""
-    with suppress(ModuleNotFoundError):
-        import readline
-
-        def completed(begun: str, number: int) -> str | None:
-            return next(iter(matching(words, begun)[number:]), None)
-
-        readline.set_completer(completed)
-        readline.set_completer_delims(" \t\n,()='")
-        # Some builds of Python, such as those of uv, have libedit instead of GNU's library.
-        is_libedit = "libedit" in (readline.__doc__ or "")
-        readline.parse_and_bind("bind ^I rl_complete" if is_libedit else "tab: complete")

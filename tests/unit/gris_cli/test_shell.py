@@ -8,9 +8,6 @@ import json
 import pytest
 
 from gris_cli.__main__ import main
-from gris_cli.shell_session import completions, matching
-from pinot_connector import PrivateClient
-from pinot_connector.engines.duckdb import DuckDBEngine
 from tests.support.world import World, new_account
 
 ARTICLES = (
@@ -73,13 +70,3 @@ def test_lines_of_a_file_are_asked_as_they_are_and_end_at_the_first_error(
     assert [1, 1] == [len(each["rows"]) for each in printed[:2]]
     assert "refused_by_policy" == printed[2]["error"]["code"]
     assert 3 == len(printed)
-
-
-def test_words_are_completed_from_the_catalogue(world: World, engine: DuckDBEngine) -> None:
-    """Names of tables and columns, the member column, and words of SQL in whatever letters they begin."""
-    with PrivateClient(dp=world.dp, budget=world.budget, account=new_account(), engine=engine) as client:
-        words = completions(client.catalog())
-    assert ["cohort", "COUNT(*)", "COUNT(DISTINCT"] == sorted(matching(words, "co"), key=str.casefold)
-    assert ["feedback"] == matching(words, "feed")
-    assert ["member_id"] == matching(words, "MEM")
-    assert [] == matching(words, "reason")
