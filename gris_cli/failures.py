@@ -79,7 +79,6 @@ _EXTRAS = {
     "pinotdb": "pinot",
     "pydantic": "serving",
     "pyspark": "spark",
-    "scipy": "plan",
     "starlette": "page",
     "uvicorn": "page",
     "yaml": "serving",

@@ -24,7 +24,6 @@ USED_BY_OTHERS = {
 }
 # What comes with a package of an extra.
 BROUGHT = {
-    "anyio": "mcp",
     "hiredis": "redis[hiredis]",
     "mcp-types": "mcp",
     "pydantic-core": "pydantic",

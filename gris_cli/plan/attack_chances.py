@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from scipy.special import gammainc
 
 from dp_service.accounting.checks import MAX_EPSILON_PER, require_epsilon, require_probability, require_units
 
@@ -63,12 +62,14 @@ def _laplace_sum_within(terms: int, bound: float) -> float:
     either race with probability 1/2, the difference forgets it; when one race is over, the other has J rounds left with
     Pr[J = j] = 2 C(2n - 1 - j, n - 1) / 2^(2n - j). So the absolute value is a sum of J exponential draws.
     """
-    left = np.arange(1, terms + 1)
     chances = [
-        Fraction(math.comb(2 * terms - 1 - j, terms - 1), 2 ** (2 * terms - j - 1)) for j in left.tolist()
+        Fraction(math.comb(2 * terms - 1 - j, terms - 1), 2 ** (2 * terms - j - 1))
+        for j in range(1, terms + 1)
     ]
-    # gammainc(j, bound) is Pr[a sum of j exponential draws < bound].
-    return float(np.dot(np.array(chances, dtype=np.float64), gammainc(left, bound)))
+    # A sum of j exponential draws is below the bound if at least j events of a Poisson process come before it.
+    counts = range(terms)
+    masses = np.exp([j * math.log(bound) - bound - math.lgamma(j + 1) for j in counts])
+    return float(np.dot(np.array(chances, dtype=np.float64), 1 - np.cumsum(masses)))
 
 
 def _discrete_sum_within(terms: int, rate: float, bound: int) -> float:

@@ -437,13 +437,13 @@ def test_help_loads_neither_grpc_nor_an_engine() -> None:
             2,
             "gris-dp[duckdb]",
         ),
-        (["plan", "attacks"], 2, "pip install 'gris-dp[plan]'"),
+        (["plan", "attacks"], 0, ""),
     ],
 )
 def test_commands_need_only_the_libraries_of_what_they_do(arguments: list[str], code: int, said: str) -> None:
     """The image of tools lacks two of them, and a policy needs no DuckDB; what needs one says what to install."""
     script = (
-        "import sys; sys.modules |= dict.fromkeys(['scipy', 'matplotlib', 'duckdb']); "
+        "import sys; sys.modules |= dict.fromkeys(['matplotlib', 'duckdb']); "
         f"from gris_cli.__main__ import main; sys.exit(main({arguments!r}))"
     )
     done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True)

@@ -54,36 +54,22 @@ async def settled(gateway: GatewayWorld, name: str) -> int:
     "claims",
     [
         {"exp": 1},
-        {"audience": "gris-services"},
-        {"iss": "https://login.example.org/"},
         {"key": ec.generate_private_key(ec.SECP256R1())},
-        {"exp": None},
-        {"sub": ""},
-        {"sub": None},
-        {"sub": "*"},
-        {"sub": ".."},
         {"sub": "../globex"},
-        {"sub": "a/b"},
-        {"sub": "e\u0301"},
-        {"sub": "ana\u0000"},
-        {"sub": "a\u200bna"},
-        {"sub": "x" * 129},
-        {"org": "ACME"},
-        {"org": "\u0430cme"},
-        {"org": {"acme": 1}},
+        {"sub": None},
         {"org": None, "sub": "acme"},
     ],
 )
 async def test_a_token_that_names_nobody_is_nobody(
     gateway: GatewayWorld, port: Port, claims: dict[str, Any]
 ) -> None:
-    """One that is forged, old or another's; a subject that tries to be a path, or looks like another's."""
+    """One that is forged or old; a subject that tries to be a path. `test_attacks` has all of them, at one port."""
     wanted: dict[str, Any] = {"audience": AUDIENCE, "org": "acme", "sub": "ana", **claims}
     token = gateway.issuer.token(wanted.pop("audience"), **wanted)
     assert Refused.CALLER is (await port.ask(gateway, BY_APP, token)).refused
 
 
-@pytest.mark.parametrize("token", ["", "x", "a.b.c", "Bearer x", "é", "x" * 7000])
+@pytest.mark.parametrize("token", ["", "Bearer x", "é", "x" * 7000])
 async def test_what_is_no_token_is_refused(gateway: GatewayWorld, port: Port, token: str) -> None:
     """Also none at all; what is not ASCII never leaves gRPC's own client."""
     is_sent = token.isascii() or not isinstance(port, Grpc)
@@ -96,22 +82,9 @@ async def test_what_is_no_token_is_refused(gateway: GatewayWorld, port: Port, to
     [
         "app/acme/bob",
         "app/acme",
-        "app",
-        "app/globex/ana",
-        "app/acme/ana2",
-        "app/acme/Ana",
-        "app/acme/\u0430na",
         "app/acme/ana/notebook",
-        "app/acme/ana/*",
-        "app/acme/*",
+        "app/acme/\u0430na",
         "app/acme/bob/../ana",
-        "app/acme/ana/",
-        "/app/acme/ana",
-        "app//acme/ana",
-        "app/acme/ana\u200d",
-        "app/acme/ana\n",
-        "app/acme/" + "x" * 129,
-        "acme/ana",
     ],
 )
 async def test_nobody_asks_as_another_account(gateway: GatewayWorld, port: Port, account: str) -> None:
@@ -137,7 +110,7 @@ async def test_an_answer_that_another_account_has_paid_for_is_not_given_away(
         assert paid[0] == (await ledger_of(gateway, "app", "acme", name)).spent.information
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(PORTS)), ids="-".join)
+@pytest.mark.parametrize("order", [tuple(PORTS), tuple(reversed(PORTS))], ids="-".join)
 async def test_a_question_is_paid_for_once_at_all_ports_together(
     gateway: GatewayWorld, order: tuple[str, ...]
 ) -> None:

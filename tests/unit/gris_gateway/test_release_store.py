@@ -154,7 +154,7 @@ async def test_a_gateway_does_not_start_on_a_store_that_it_cannot_read(world: Wo
         async with client_of(ready, who) as client:
             paid = await client.ask(QUESTION)
     whole = file.read_bytes()
-    for fault in ("another key", "half of it", "another file", "another version"):
+    for fault in ("another key", "another version"):
         spoil(file, fault)
         spoilt = file.read_bytes()
         command = [sys.executable, "-m", "gris_gateway", "--config", str(config)]
@@ -274,10 +274,6 @@ def spoil(file: Path, fault: str) -> None:
     if fault == "another key":
         file.with_name("releases.key").unlink()
         key_file(file.parent, b"o" * 32)
-    elif fault == "half of it":
-        file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
-    elif fault == "another file":
-        file.write_bytes(b"something else that is no database at all" * 100)
     else:
         with closing(sqlite3.connect(file)) as changed, changed:
             changed.execute("UPDATE gris_release_store_schema SET version = version + 1")
