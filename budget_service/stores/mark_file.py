@@ -8,12 +8,10 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
-from typing import Any
 
 from budget_service.stores.interface import StoreUnusableError
 
@@ -83,10 +81,10 @@ def remove_leftovers(path: Path) -> None:
                 each.unlink()
 
 
-def save_fields(path: Path, fields: Mapping[str, str | int]) -> None:
+def save_position(path: Path, position: Position) -> None:
     """Replace the high-water mark on the disk. Raises StoreUnusableError with the reason."""
     try:
-        write_whole(path, json.dumps(fields))
+        write_whole(path, json.dumps({"ledger_id": position.ledger_id, "count": position.count}))
     except OSError as error:
         raise StoreUnusableError(
             f"the high-water mark {path} cannot be written: {error.strerror}; without it nobody would notice a backup "
@@ -94,12 +92,15 @@ def save_fields(path: Path, fields: Mapping[str, str | int]) -> None:
         ) from error
 
 
-def load_fields(path: Path) -> Any:
-    """Return what `save_fields` wrote, None if there is no file. Raises OSError or ValueError."""
+def load_position(path: Path) -> Position | None:
+    """Return what `save_position` wrote, None if there is no file. Raises StoreUnusableError."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        return Position(str(kept["ledger_id"]), int(kept["count"]))
     except FileNotFoundError:
         return None
+    except (OSError, ValueError, TypeError, KeyError):
+        raise StoreUnusableError(f"{path} cannot be read: {IF_NOTHING_IS_LOST}") from None
 
 
 def log_position(position: Position) -> None:
@@ -126,8 +127,8 @@ def require_stands_at(found: Position, stated: Position) -> None:
 def require_no_mark(path: Path) -> None:
     """Raise StoreUnusableError if a high-water mark can be read: then that decides, and not what somebody states."""
     try:
-        is_there = load_fields(path) is not None
-    except (OSError, ValueError):
+        is_there = load_position(path) is not None
+    except StoreUnusableError:
         return
     if is_there:
         raise StoreUnusableError(f"{path} is a high-water mark already: start the service with it")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from budget_service.ledger.values import Account, Limit
 from budget_service.stores.interface import Committed, Store, StoreUnusableError, uncounted
 from budget_service.stores.mark_file import Position
-from budget_service.stores.sqlite.store import SqliteStore
+from budget_service.stores.sqlite.store import SqliteStore, mark_path
 from budget_service.stores.write_off import write_off
 from budget_service.tuning import DEFAULTS, Tuning
 
@@ -97,21 +98,9 @@ async def confirm_restored(
         raise StoreUnusableError("--confirm-restored needs the --mark of the services on this store")
     if not though_nothing_is_lost and await _is_sound(address, allow_volatile=allow_volatile, mark=mark):
         raise StoreUnusableError(NOTHING_LOST)
-    if path := _sqlite_path(address):
-        ledger = SqliteStore.open_restored(path)
-        try:
-            count = await write_off(ledger, limit_of, named, actor=actor, reason=reason)
-            await ledger.confirm()
-        finally:
-            await ledger.close()
-        return count
-    assert mark is not None, "it was asked for"  # noqa: S101 - for the type checker
-    store = await _remote(address).open(address, allow_volatile=allow_volatile)
-    try:
+    async with _unguarded(address, allow_volatile=allow_volatile, mark=mark) as (store, path):
         count = await write_off(store, limit_of, named, actor=actor, reason=reason)
-        await store.confirm(mark)
-    finally:
-        await store.close()
+        await store.confirm(path)
     return count
 
 
@@ -121,13 +110,24 @@ async def renew_mark(address: str, stated: Position, *, allow_volatile: bool, ma
     Raises:
         StoreError: The store failed, or the ledger stands elsewhere.
     """
-    if mark is None or _sqlite_path(address):
-        raise StoreUnusableError(
-            "--renew-mark writes the file of --mark, for a ledger in Redis or PostgreSQL"
-        )
-    store = await _remote(address).open(address, allow_volatile=allow_volatile)
+    async with _unguarded(address, allow_volatile=allow_volatile, mark=mark) as (store, path):
+        await store.renew_mark(path, stated)
+
+
+@asynccontextmanager
+async def _unguarded(
+    address: str, *, allow_volatile: bool, mark: Path | None
+) -> AsyncIterator[tuple[SqliteStore | RedisStore | PostgresStore, Path]]:
+    """Open a store without looking at its high-water mark, and give the path of that too."""
+    store: SqliteStore | RedisStore | PostgresStore
+    if path := _sqlite_path(address):
+        store, mark = SqliteStore.open_restored(path), mark_path(path)
+    elif mark is None:
+        raise StoreUnusableError("--renew-mark writes the file of --mark: name it")
+    else:
+        store = await _remote(address).open(address, allow_volatile=allow_volatile)
     try:
-        await store.renew_mark(mark, stated)
+        yield store, mark
     finally:
         await store.close()
 

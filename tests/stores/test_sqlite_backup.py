@@ -22,12 +22,15 @@ from budget_service.server.audit import Verification, entries, verify
 from budget_service.server.hosting import administering
 from budget_service.server.ledger import Ledger
 from budget_service.stores.interface import BackupFailedError, Store, StoreUnusableError
+from budget_service.stores.mark_file import Position
+from budget_service.stores.opening import renew_mark
 from budget_service.stores.sqlite import backup as backups
 from budget_service.stores.sqlite.backup import Backup
-from budget_service.stores.sqlite.store import SqliteStore
+from budget_service.stores.sqlite.store import SqliteStore, mark_path
 from tests.support.budget_client import failure
 from tests.support.budget_process import refused
 from tests.support.budget_samples import COMPANY, SteppedClock, charge, limit
+from tests.support.log_events import logged_events
 from tests.unit.budget_service.limit_settings import SETTINGS
 
 ABOVE = LevelLimit(COMPANY, limit(10**9, 10**9))
@@ -72,7 +75,7 @@ async def charged(store: Store, name: str) -> str:
 
 async def whole(path: Path, clock: SteppedClock) -> set[str]:
     """Return the requests that the ledger of a file has charged, after a verification that finds nothing wrong."""
-    await (confirming := SqliteStore.open_restored(path, clock)).confirm()
+    await (confirming := SqliteStore.open_restored(path, clock)).confirm(mark_path(path))
     await confirming.close()
     async with opened(path, clock) as store:
         await verify(store, "acme", found := Verification())
@@ -118,7 +121,7 @@ async def test_a_restored_copy_is_refused_until_what_was_charged_since_is_confir
     async with opened(path, clock) as store:
         await charged(store, "after")
     shutil.copy(copy, path)
-    with pytest.raises(StoreUnusableError, match=r"lost at least 1 charges.*--confirm-restored"):
+    with pytest.raises(StoreUnusableError, match=r"is behind its mark.*--confirm-restored"):
         SqliteStore.open(path, clock)
     assert await whole(path, clock) == {"before"}
 
@@ -239,3 +242,26 @@ async def test_ledgers_of_one_name_have_one_folder(
         paths = await asyncio.gather(one.back_up(tmp_path), other.back_up(tmp_path))
     found = [await whole(path, each) for path, each in zip(paths, (clock, later), strict=True)]
     assert [{"a"}, {"b"}] == found
+
+
+async def test_a_lost_mark_is_renewed_where_the_service_left_the_ledger(
+    tmp_path: Path, clock: SteppedClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """By the log; not at another count, such as that of a copy from before the last charge."""
+    path = tmp_path / "ledger.db"
+    async with opened(path, clock) as store:
+        copy = await store.back_up(tmp_path)
+    with caplog.at_level("INFO"):
+        async with opened(path, clock) as store:
+            await charged(store, "a")
+    ((_, left),) = [each for each in logged_events(caplog) if each[0] == "rollback_guard.position"]
+    stated = Position(left["ledger"], left["count"])
+    mark_path(path).unlink()
+    newest = path.read_bytes()
+    shutil.copy(copy, path)
+    with pytest.raises(StoreUnusableError, match="does not stand at that position"):
+        await renew_mark(f"sqlite:{path}", stated, allow_volatile=False, mark=None)
+    path.write_bytes(newest)
+    await renew_mark(f"sqlite:{path}", stated, allow_volatile=False, mark=None)
+    async with opened(path, clock) as store:
+        assert [entry.request_id async for _, entry in entries(store, "acme", "", "")] == ["a"]

@@ -138,7 +138,7 @@ async def test_what_was_put_in_the_place_of_a_ledger_is_known_for_a_restored_one
         await store.check()
     await store.close()
     wal(path).unlink(missing_ok=True)
-    with pytest.raises(StoreUnusableError, match="has lost at least 1"):
+    with pytest.raises(StoreUnusableError, match="is behind its mark"):
         SqliteStore.open(path, clock)
 
 

@@ -21,6 +21,7 @@ from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account
 from budget_service.ledger.windows import Microseconds
 from budget_service.stores.codec import decode_base, encoded
+from budget_service.stores.guarded_store import GuardedStore
 from budget_service.stores.interface import (
     BalancePage,
     Clock,
@@ -33,13 +34,12 @@ from budget_service.stores.interface import (
     ungrouped_entries,
 )
 from budget_service.stores.ledger_engine import LedgerEngine
+from budget_service.stores.mark_file import Position
 from budget_service.stores.postgres import audit, transaction
 from budget_service.stores.postgres import encoding as text
 from budget_service.stores.postgres.address import parse_address
 from budget_service.stores.postgres.connections import MAX_CONNECTIONS, Connections, Session
 from budget_service.stores.postgres.schema import install, require_promises, require_synchronous
-from budget_service.stores.remote_rollback_guard import Count
-from budget_service.stores.remote_store import RemoteStore
 from budget_service.stores.transactions import Loaded, Wanted
 from budget_service.tuning import DEFAULTS, Tuning
 
@@ -73,7 +73,7 @@ _OPEN = sql.SQL(
 Result = TypeVar("Result")
 
 
-class PostgresStore(RemoteStore):
+class PostgresStore(GuardedStore):
     """A Store in PostgreSQL. Nothing that may have had an effect is tried twice behind the caller's back.
 
     Work that has begun is finished even if its caller is cancelled; a change that still waits for its turn then has no
@@ -232,9 +232,9 @@ class PostgresStore(RemoteStore):
         # Cancelled in the middle, psycopg would ask the server to cancel the statement, and wait for that.
         await asyncio.shield(self._begin(self._checked()))
 
-    async def _count(self, step: int) -> Count:
+    async def _count(self, step: int) -> Position:
         ((ledger_id, count),) = await self._reading(_COUNT_ON, step) if step else await self._reading(_COUNT)
-        return Count(ledger_id, count)
+        return Position(ledger_id, count)
 
     async def ping(self) -> None:
         """Return as soon as PostgreSQL answers, on a connection that nothing else waits for; see `Store`."""

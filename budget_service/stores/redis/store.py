@@ -20,6 +20,7 @@ from budget_service.ledger.limits import StoredLimits
 from budget_service.ledger.state import JournalEntry
 from budget_service.ledger.values import Account
 from budget_service.stores.codec import decode_base, encoded
+from budget_service.stores.guarded_store import GuardedStore
 from budget_service.stores.interface import (
     BalancePage,
     Clock,
@@ -31,7 +32,7 @@ from budget_service.stores.interface import (
     ungrouped_entries,
 )
 from budget_service.stores.ledger_engine import LedgerEngine
-from budget_service.stores.mark_file import WHAT_TO_DO
+from budget_service.stores.mark_file import WHAT_TO_DO, Position
 from budget_service.stores.redis import encoding as text
 from budget_service.stores.redis import layout
 from budget_service.stores.redis.address import CONNECT_TIMEOUT_SECONDS, connection_pool
@@ -49,8 +50,7 @@ from budget_service.stores.redis.scripts import (
     reading,
 )
 from budget_service.stores.redis.transaction import RedisTransactions
-from budget_service.stores.remote_rollback_guard import LOST_COUNT, Count
-from budget_service.stores.remote_store import RemoteStore
+from budget_service.stores.rollback_guard import LOST_COUNT
 from budget_service.stores.transactions import Wanted
 from budget_service.tuning import DEFAULTS, Tuning
 
@@ -75,7 +75,7 @@ LOSSES = {
 log = logging.getLogger(__name__)
 
 
-class RedisStore(RemoteStore):
+class RedisStore(GuardedStore):
     """A Store in Redis. Nothing is tried twice behind the caller's back: the caller has the request id to do that.
 
     `clock` replaces Redis' own time, for tests.
@@ -260,10 +260,10 @@ class RedisStore(RemoteStore):
         for pool in (self._heartbeat.connection_pool, self._client.connection_pool):
             await pool.disconnect()
 
-    async def _count(self, step: int) -> Count:
+    async def _count(self, step: int) -> Position:
         counting = self._scripts.run(COUNT, [layout.LEDGER_KEY], secrets.token_hex(16), str(step))
         ledger_id, count = await reading(counting)
-        return Count(ledger_id, int(count))
+        return Position(ledger_id, int(count))
 
     async def _require_promises(self) -> None:
         # Some hosted ones do not tell.

@@ -15,7 +15,7 @@ from budget_service.stores.interface import StoreUnusableError, require_schema
 from budget_service.stores.sqlite.integrity import require_sound
 from budget_service.tuning import DEFAULTS
 
-SCHEMA_VERSION = 17
+SCHEMA_VERSION = 18
 CACHE_KIBIBYTES = 192 * 1024
 # Some 40 MB. SQLite's own thousand pages hold a few commits of charges on many accounts, and to move them into the file
 # takes two more turns of the disk, for which all callers wait.
@@ -53,8 +53,9 @@ SCHEMA = (
     # A limit is written as `limits.limit_text`.
     "CREATE TABLE limits (root TEXT NOT NULL, level TEXT NOT NULL, limit_text TEXT NOT NULL, "
     "PRIMARY KEY (root, level)) WITHOUT ROWID",
-    # One row: the ledger's own name, which its high-water mark has too.
-    "CREATE TABLE ledger (ledger_id TEXT NOT NULL)",
+    # One row: the ledger's own name and how often it was counted on, which its high-water mark repeats.
+    "CREATE TABLE ledger (ledger_id TEXT NOT NULL, count INTEGER NOT NULL)",
+    "INSERT INTO ledger VALUES (lower(hex(randomblob(16))), 0)",
     """CREATE TABLE balances (
         level TEXT PRIMARY KEY, window_start INTEGER NOT NULL, window_end INTEGER,
         spent_information INTEGER NOT NULL, spent_calls INTEGER NOT NULL,

@@ -16,15 +16,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from budget_service.ledger.account_statement import AccountStatement
 from budget_service.ledger.act import Act
 from budget_service.ledger.base import Base
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.state import JournalEntry
-from budget_service.ledger.values import Account, LevelLimit
+from budget_service.ledger.values import Account
+from budget_service.stores.guarded_store import GuardedStore
 from budget_service.stores.interface import (
     BalancePage,
     Clock,
@@ -38,7 +38,8 @@ from budget_service.stores.interface import (
     uncounted,
 )
 from budget_service.stores.ledger_engine import LedgerEngine
-from budget_service.stores.mark_file import WHAT_TO_DO
+from budget_service.stores.mark_file import Position, load_position, remove_leftovers, save_position
+from budget_service.stores.rollback_guard import RollbackGuard, require_matches
 from budget_service.stores.sqlite import audit
 from budget_service.stores.sqlite.backup import Backup
 from budget_service.stores.sqlite.disk import HANGS, Disk
@@ -47,26 +48,19 @@ from budget_service.stores.sqlite.file import check_settings, connect, secure
 from budget_service.stores.sqlite.files_in_use import FilesInUse
 from budget_service.stores.sqlite.loading import Loader
 from budget_service.stores.sqlite.purge import Purge
-from budget_service.stores.sqlite.rollback_guard import (
-    HighWaterMark,
-    check_mark,
-    mark_anew,
-    mark_path,
-    save,
-    state_of,
-)
 from budget_service.stores.sqlite.writing import write
 from budget_service.stores.transactions import Changes, Loaded, Wanted
 from budget_service.tuning import DEFAULTS, Tuning
 
 VOLATILE = Path(":memory:")
+MARK_SUFFIX = ".mark"
 # Deciding so many takes about 10 ms, during which the event loop does nothing else.
 MAX_BATCH = 128
 
 Result = TypeVar("Result")
 
 
-class SqliteStore:
+class SqliteStore(GuardedStore):
     """A Store in one file.
 
     Work that has begun is finished even if its caller is cancelled; a request that still waits then has no effect.
@@ -83,7 +77,6 @@ class SqliteStore:
         self._connection = connection
         self._path = path
         self._files = None if path is None else FilesInUse(path)
-        self._mark: HighWaterMark | None = None
         self._clock = clock
         self._loader = Loader(connection, tuning)
         self._purge = Purge(connection)
@@ -114,8 +107,10 @@ class SqliteStore:
         if path == VOLATILE:
             return SqliteStore(connection, clock, None, committed, tuning)
         try:
-            check_mark(connection, path)
-            return SqliteStore(connection, clock, path, committed, tuning)
+            last = _marked(connection, mark_path(path))
+            store = SqliteStore(connection, clock, path, committed, tuning)
+            store._guard = RollbackGuard(mark_path(path), store._count, last, store._aside)
+            return store
         except BaseException as error:
             connection.close()
             if isinstance(error, sqlite3.Error | OSError):
@@ -125,11 +120,7 @@ class SqliteStore:
     async def apply(self, act: Act, limits: AppliedLimits) -> Answer:
         """Decide a request and commit the change, together with others; see `Store`."""
         self._disk.require_responsive()
-        return await self._engine.apply(act, limits)
-
-    async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> AccountStatement:
-        """Return the state of an account now; see `Store`."""
-        return await self._engine.read(account, levels)
+        return await super().apply(act, limits)
 
     async def load(self, wanted: Wanted) -> Loaded:
         """Return what is wanted as it is now; see `Transactions`."""
@@ -198,8 +189,8 @@ class SqliteStore:
     async def back_up(self, folder: Path) -> Path:
         """Copy the ledger into a new file of a folder; see `Store`."""
         async with self._backing_up:
-            if self._files is not None:
-                await self._reading(self._files.require_same)
+            # The copy has what was charged before, and stands where its mark says that it does.
+            await self.check()
             backup = Backup(self._connection, self._turn, self._path or VOLATILE)
             self._backup = asyncio.create_task(backup.make(folder, self._clock()))
             return await self._backup
@@ -226,23 +217,35 @@ class SqliteStore:
             raise StoreUnusableError(f"{path}: there is no ledger to confirm")
         return SqliteStore(connect(path), clock, path, uncounted, DEFAULTS)
 
-    async def confirm(self) -> None:
-        """Write a new high-water mark for a restored ledger. Raises StoreError."""
-        async with self._turn:
-            self._written(lambda: mark_anew(self._connection, self._path or VOLATILE))
-
     async def check(self) -> None:
         """Return if the file is the same and commits are forced to it, after updating the high-water mark."""
+        if self._files is None:
+            return
         try:
-            if self._files is not None:
-                # With the turn, so that nothing is being committed meanwhile.
-                await self._reading(self._files.check)
+            # With the turn, so that nothing is being committed meanwhile.
+            await self._reading(self._files.check)
         except StoreUnusableError:
-            # What was put in the place of the ledger is then behind its mark.
-            with suppress(StoreError):
-                await self._save_mark(await self._reading(self._state))
+            if self._guard is not None:
+                with suppress(StoreError):
+                    await self._guard.disown()
             raise
-        await self._save_mark(await self._reading(self._state))
+        await self._reading(self._check_settings)
+        if self._guard is not None:
+            await self._guard.check()
+
+    async def _count(self, step: int) -> Position:
+        if not step:
+            return await self._reading(lambda: counted(self._connection))
+        return await self._apart(lambda: counted(self._connection, step))
+
+    async def _aside(self, work: Callable[..., Result], *arguments: Any) -> Result:
+        """Call a function on the thread that there is: a machine may have none left."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._committer, work, *arguments)
+
+    def _check_settings(self) -> None:
+        assert self._path is not None, "it has files"  # noqa: S101 - for the type checker
+        check_settings(self._connection, self._path)
 
     async def ping(self) -> None:
         """Return at once, for the store is this process, or when a disk that is too slow has answered; see `Store`."""
@@ -256,6 +259,7 @@ class SqliteStore:
         await self._engine.finish()
         with suppress(StoreError):
             await self.check()
+        await self._finish()
         async with self._turn:
             self._connection.close()
         self._committer.shutdown()
@@ -283,12 +287,6 @@ class SqliteStore:
         except sqlite3.Error as error:
             raise translated(error) from error
 
-    def _state(self) -> HighWaterMark | None:
-        if self._path is None:
-            return None
-        check_settings(self._connection, self._path)
-        return state_of(self._connection)
-
     def _written(self, work: Callable[[], Result]) -> Result:
         """Commit something, on the other thread, if the file is the one that was opened, before and after."""
         if self._files is None:
@@ -297,14 +295,6 @@ class SqliteStore:
         result = work()
         self._files.committed()
         return result
-
-    async def _save_mark(self, state: HighWaterMark | None) -> None:
-        if self._path is None or state is None or (state == self._mark and mark_path(self._path).exists()):
-            return
-        if self._mark is not None and state.last_entry < self._mark.last_entry:
-            raise StoreUnusableError(f"{self._path} was set back while it was used: {WHAT_TO_DO}")
-        await asyncio.get_running_loop().run_in_executor(self._committer, save, self._path, state)
-        self._mark = state
 
     async def _commit(self, loaded: Loaded, changes: Changes, committed: Callable[[], None]) -> None:
         write(self._connection, changes)
@@ -354,6 +344,31 @@ class SqliteTransaction:
         """Write all changes or none; see `Transaction`."""
         await self._commit(self.loaded, changes, committed)
         return True
+
+
+def mark_path(ledger: Path) -> Path:
+    """Return the path of a ledger's high-water mark."""
+    return ledger.with_name(ledger.name + MARK_SUFFIX)
+
+
+def counted(connection: sqlite3.Connection, step: int = 0) -> Position:
+    """Count on a ledger, and return its name and count."""
+    if step:
+        connection.execute("UPDATE ledger SET count = count + ?", (step,))
+    return Position(*connection.execute("SELECT ledger_id, count FROM ledger").fetchone())
+
+
+def _marked(connection: sqlite3.Connection, mark: Path) -> Position:
+    """Return where a ledger stands, after marking it if it matches its mark. Raises StoreUnusableError."""
+    remove_leftovers(mark)
+    found = counted(connection)
+    require_matches(mark, load_position(mark), found)
+    save_position(mark, found)
+    if not found.count:
+        # It had no mark yet. From now on it has one, and is not begun without it.
+        found = counted(connection, 1)
+        save_position(mark, found)
+    return found
 
 
 def _started_thread() -> ThreadPoolExecutor:

@@ -10,12 +10,6 @@ from budget_service.stores.codec import encoded
 from budget_service.stores.sqlite import rows
 from budget_service.stores.transactions import Changes
 
-# SQLite keeps the last number that it gave away, if there was one.
-LEAVE_OUT_A_NUMBER = (
-    "INSERT OR REPLACE INTO sqlite_sequence (rowid, name, seq) VALUES ("
-    "(SELECT rowid FROM sqlite_sequence WHERE name = 'journal'), 'journal', "
-    "1 + coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'journal'), 0))"
-)
 ADD_TO_DAY = (
     "INSERT INTO days VALUES (?, ?, ?, ?, ?) ON CONFLICT (level, day_start) DO UPDATE "
     "SET information = information + excluded.information, calls = calls + excluded.calls"
@@ -68,8 +62,6 @@ def _write_limits(connection: sqlite3.Connection, changes: Changes) -> None:
     _delete(connection, "DELETE FROM limits WHERE root = ? AND level = ?", removed)
     kept = [(level.root, level.text, limit_text(each)) for level, each in changes.limits.items() if each]
     _insert(connection, "INSERT OR REPLACE INTO limits", kept)
-    # Not a journal entry, but the high-water mark must notice its loss: it takes the journal's next number.
-    connection.execute(LEAVE_OUT_A_NUMBER)
 
 
 def _write_closed(connection: sqlite3.Connection, changes: Changes) -> None:

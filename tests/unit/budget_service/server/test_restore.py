@@ -17,10 +17,9 @@ from budget_service.ledger.outcomes import Charged, Exhausted, Outcome, Reason, 
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Limit, Mode
 from budget_service.server.audit import Verification, verify
 from budget_service.stores.interface import Store, StoreUnusableError
-from budget_service.stores.mark_file import fresh_path, save_fields
+from budget_service.stores.mark_file import Position, fresh_path, save_position
 from budget_service.stores.opening import confirm_restored
-from budget_service.stores.sqlite.rollback_guard import mark_path
-from budget_service.stores.sqlite.store import SqliteStore
+from budget_service.stores.sqlite.store import SqliteStore, mark_path
 from budget_service.stores.write_off import write_off
 from tests.support.budget_samples import (
     ANALYST,
@@ -87,15 +86,15 @@ async def confirmed(
     store = SqliteStore.open_restored(path, clock)
     async with closing(store):
         count = await write_off(store, limit_of, named, actor="ops")
-        await store.confirm()
+        await store.confirm(mark_path(path))
     return count
 
 
 async def test_a_restored_backup_is_refused_and_says_what_to_do(tmp_path: Path, clock: SteppedClock) -> None:
-    """It is behind its mark by two charges; asking again does not help."""
+    """It is behind its mark; asking again does not help."""
     path = await restored(tmp_path, clock)
     for _ in range(2):
-        with pytest.raises(StoreUnusableError, match=r"lost at least 2 charges.*--confirm-restored"):
+        with pytest.raises(StoreUnusableError, match=r"is behind its mark.*--confirm-restored"):
             SqliteStore.open(path, clock)
 
 
@@ -114,7 +113,7 @@ async def test_a_backup_from_before_a_lower_limit_is_refused(tmp_path: Path, clo
             )
         newer = path.read_bytes()
         shutil.copyfile(backup, path)
-        with pytest.raises(StoreUnusableError, match=r"changes of limits.*--confirm-restored"):
+        with pytest.raises(StoreUnusableError, match=r"is behind its mark.*--confirm-restored"):
             SqliteStore.open(path, clock)
         path.write_bytes(newer)
         await SqliteStore.open(path, clock).close()
@@ -135,7 +134,7 @@ async def test_what_killed_services_left_of_marks_is_removed(tmp_path: Path, clo
     mark_path(path).unlink()
     mark_path(path).mkdir()
     with pytest.raises(StoreUnusableError, match="cannot be written"):
-        save_fields(mark_path(path), {"ledger_id": "a"})
+        save_position(mark_path(path), Position("a", 1))
     assert not fresh_path(mark_path(path)).exists()
 
 
@@ -146,7 +145,7 @@ async def test_a_ledger_without_its_own_mark_is_refused(tmp_path: Path, clock: S
         await SqliteStore.open(each, clock).close()
     mark = mark_path(path).read_text()
     mark_path(path).unlink()
-    with pytest.raises(StoreUnusableError, match="has lost its mark"):
+    with pytest.raises(StoreUnusableError, match="there is no mark"):
         SqliteStore.open(path, clock)
     shutil.copyfile(mark_path(other), mark_path(path))
     with pytest.raises(StoreUnusableError, match="of another ledger"):
@@ -157,7 +156,7 @@ async def test_a_ledger_without_its_own_mark_is_refused(tmp_path: Path, clock: S
     mark_path(path).write_text(mark)
     await SqliteStore.open(path, clock).close()
     path.unlink()
-    with pytest.raises(StoreUnusableError, match="is new"):
+    with pytest.raises(StoreUnusableError, match="of another ledger"):
         SqliteStore.open(path, clock)
 
 
@@ -186,7 +185,7 @@ async def test_after_confirmation_all_that_was_left_counts_as_spent(
 async def test_after_confirmation_the_file_that_was_replaced_is_no_longer_the_ledger(
     tmp_path: Path, clock: SteppedClock
 ) -> None:
-    """It is further than the mark, and knows nothing of what was charged since."""
+    """It knows nothing of what was charged since."""
     path, replaced = tmp_path / "ledger.db", tmp_path / "replaced.db"
     await SqliteStore.open(path, clock).close()
     backup = path.read_bytes()
@@ -197,8 +196,17 @@ async def test_after_confirmation_the_file_that_was_replaced_is_no_longer_the_le
     path.write_bytes(backup)
     await confirmed(path, CONFIGURATION.limit_of, [], clock)
     shutil.copyfile(replaced, path)
-    with pytest.raises(StoreUnusableError, match="of another ledger"):
+    with pytest.raises(StoreUnusableError, match="is behind its mark"):
         SqliteStore.open(path, clock)
+
+
+async def test_a_ledger_whose_mark_is_damaged_can_be_confirmed(tmp_path: Path, clock: SteppedClock) -> None:
+    """As the error says, and then it is begun."""
+    path = tmp_path / "ledger.db"
+    await SqliteStore.open(path, clock).close()
+    mark_path(path).write_text("{")
+    await confirmed(path, CONFIGURATION.limit_of, [], clock)
+    await SqliteStore.open(path, clock).close()
 
 
 async def test_what_was_lost_is_over_with_its_window(tmp_path: Path, clock: SteppedClock) -> None:

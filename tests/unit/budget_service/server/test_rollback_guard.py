@@ -27,9 +27,9 @@ from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.hosting import serving
 from budget_service.server.ledger import Ledger
 from budget_service.server.settings import LiveSettings, Settings
-from budget_service.stores import remote_rollback_guard
+from budget_service.stores import rollback_guard
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
-from budget_service.stores.mark_file import Position, fresh_path, load_fields, write_whole
+from budget_service.stores.mark_file import Position, fresh_path, load_position, write_whole
 from budget_service.stores.opening import confirm_restored, open_store, renew_mark
 from budget_service.stores.postgres.store import PostgresStore
 from budget_service.stores.redis.store import RedisStore
@@ -242,7 +242,7 @@ async def test_services_that_share_a_mark_start_a_new_ledger_at_the_same_moment(
 ) -> None:
     """The second looked for the mark before the first wrote it, and for the count afterwards."""
     first = AsyncExitStack()
-    read, begun = remote_rollback_guard._read, threading.Event()
+    read, begun = load_position, threading.Event()
 
     def reading(path: Path) -> Position | None:
         found = read(path)
@@ -252,7 +252,7 @@ async def test_services_that_share_a_mark_start_a_new_ledger_at_the_same_moment(
         return found
 
     loop = asyncio.get_running_loop()
-    monkeypatch.setattr(remote_rollback_guard, "_read", reading)
+    monkeypatch.setattr(rollback_guard, "load_position", reading)
     async with first, opened(remote) as second:
         assert isinstance((await second.apply(*charge("a", Cost(3, 1)))).outcome, Charged)
 
@@ -418,7 +418,9 @@ def test_workers_who_share_a_mark_do_not_disturb_each_other(tmp_path: Path) -> N
 
 def marked(mark: Path) -> int:
     """Return the count of a high-water mark."""
-    return int(load_fields(mark)["count"])
+    position = load_position(mark)
+    assert position is not None
+    return position.count
 
 
 async def until_marked_beyond(mark: Path, count: int) -> None:

@@ -1,4 +1,4 @@
-"""What stores on another machine have in common: the engine, and a high-water mark that is kept beside the service."""
+"""What all stores have in common: the engine, and a high-water mark that is kept beside the service."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from budget_service.ledger.values import Account, LevelLimit
 from budget_service.stores.interface import BackupFailedError
 from budget_service.stores.ledger_engine import LedgerEngine
 from budget_service.stores.mark_file import Position
-from budget_service.stores.remote_rollback_guard import Count, RollbackGuard
+from budget_service.stores.rollback_guard import RollbackGuard
 
 
-class RemoteStore(ABC):
+class GuardedStore(ABC):
     """A part of a Store; see `Store` for what the methods promise.
 
     Attributes:
@@ -63,5 +63,5 @@ class RemoteStore(ABC):
             self._guard.end()
 
     @abstractmethod
-    async def _count(self, step: int) -> Count:
+    async def _count(self, step: int) -> Position:
         """Count on the ledger by a step, and return its name and count."""
