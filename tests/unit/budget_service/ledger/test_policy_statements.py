@@ -7,11 +7,10 @@ import pytest
 from gris_api.budget.v1 import budget_pb2 as pb
 
 from budget_service.ledger.acts.currency import ChangeCurrency
-from budget_service.ledger.chain import entry_parts
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import Reason, Refused
-from budget_service.ledger.state import EntryKind, JournalEntry
-from budget_service.ledger.values import Cost, Hold, InvalidFieldError, LevelLimit
+from budget_service.ledger.state import EntryKind
+from budget_service.ledger.values import Cost, InvalidFieldError, LevelLimit
 from budget_service.ledger.windows import Period
 from budget_service.server.messages import parse_statement
 from budget_service.server.policy_statements import TooManyStatementsError, policy_statements_of
@@ -24,7 +23,6 @@ from tests.support.budget_samples import (
     COLLEAGUE,
     COMPANY,
     OTHER_UNIT,
-    UNIT,
     UNREADABLE_STATEMENTS,
     SteppedClock,
     charge,
@@ -173,16 +171,6 @@ async def test_trimmed_charges_still_tell_whether_a_sum_hides_costs(any_store: S
     await trimmed(any_store)
     found = await any_store.read(ANALYST, BOTH)
     assert not (await policy_statements_of(any_store, ANALYST, found.levels))[1].has_worst_cases
-
-
-def test_an_entry_without_a_statement_keeps_its_digest() -> None:
-    """The parts of an entry are spelt out here."""
-    entry = JournalEntry(
-        kind=EntryKind.DIRECT, account=ANALYST, cost=Cost(3, 1), unit_id=UNIT, request_id="c", release_id="rel",
-        query_id="q", time=5, holds=(Hold(1, 2), Hold(2, 3)),
-    )  # fmt: skip
-    expected = ["direct", "acme/ann", "3", "1", UNIT, "c", "rel", "q", "5", "1", "2", "2", "3"]
-    assert [part.encode() for part in expected] == entry_parts(entry)
 
 
 async def test_count_noise_cannot_change_in_the_middle_of_a_window(

@@ -12,10 +12,8 @@ from gris_api.budget.v1 import admin_pb2, admin_pb2_grpc
 from gris_api.budget.v1 import budget_pb2 as pb
 
 from budget_service.configuration.budget_file import Configuration
-from budget_service.ledger.chain import entry_parts
 from budget_service.ledger.outcomes import Charged
-from budget_service.ledger.state import EntryKind, JournalEntry
-from budget_service.ledger.values import MAX_AMOUNT, NOTHING, Cost, Hold
+from budget_service.ledger.values import MAX_AMOUNT, NOTHING, Cost
 from budget_service.server.audit import Verification, verify
 from budget_service.server.hosting import administering, serving
 from budget_service.server.ledger import Ledger
@@ -26,7 +24,6 @@ from tests.support.budget_client import account, charging, connected, cost, rese
 from tests.support.budget_samples import (
     ANALYST,
     COLLEAGUE,
-    UNIT,
     SteppedClock,
     cancel,
     charge,
@@ -193,17 +190,6 @@ async def test_both_costs_are_listed_and_reported(clock: SteppedClock) -> None:
         usage = Exhaustion(clock.now, 1, depth)
         usage.add(entry)
         assert ([1], [0]) == (usage.exhausted("information", most), usage.exhausted("information", most + 1))
-
-
-def test_the_digest_of_an_entry_covers_what_is_shared() -> None:
-    """Behind its name, after all that an entry had before."""
-    entry = JournalEntry(
-        kind=EntryKind.SETTLED, account=ANALYST, cost=Cost(3, 1), unit_id=UNIT, request_id="c", release_id="rel",
-        query_id="q", time=5, holds=(Hold(2, 3),), policy_statement="s", shared_cost=Cost(9, 2),
-    )  # fmt: skip
-    expected = ["settled", "acme/ann", "3", "1", UNIT, "c", "rel", "q", "5", "2", "3"]
-    expected += ["policy_statement", "s", "shared_cost", "9", "2"]
-    assert [part.encode() for part in expected] == entry_parts(entry)
 
 
 def worst(asked: Any) -> Any:

@@ -25,10 +25,9 @@ from redis.asyncio import Redis
 
 from budget_service.configuration.budget_file import Configuration, ConfigurationError, load_configuration
 from budget_service.ledger.acts.close import CloseAccount
-from budget_service.ledger.chain import entry_parts
 from budget_service.ledger.limits import NO_LIMITS
-from budget_service.ledger.state import EntryKind, JournalEntry
-from budget_service.ledger.values import Cost, Hold
+from budget_service.ledger.state import EntryKind
+from budget_service.ledger.values import Cost
 from budget_service.ledger.verification import Sum
 from budget_service.server.actors import local_actor
 from budget_service.server.audit import Verification, verify
@@ -50,7 +49,6 @@ from tests.support.budget_samples import (
     ANALYST,
     COMPANY,
     OTHER_UNIT,
-    UNIT,
     SteppedClock,
     charge,
     levels,
@@ -351,17 +349,6 @@ def test_an_empty_section_is_refused(tmp_path: Path) -> None:
     path.write_text("accounts: [{path: [acme], limit: {information: 9, calls: 9}}]\nadministration:\n")
     with pytest.raises(ConfigurationError, match="administration: expected keys and their values"):
         load_configuration(path)
-
-
-def test_the_digest_of_an_entry_covers_who_did_it_and_why() -> None:
-    """Behind their names, after all that an entry had before."""
-    entry = JournalEntry(
-        kind=EntryKind.REFUNDED, account=ANALYST, cost=Cost(3, 1), unit_id=UNIT, request_id="c", release_id="rel",
-        query_id="q", time=5, holds=(Hold(2, 3),), reason="wrong", actor="sub:ann", change="x",
-    )  # fmt: skip
-    expected = ["refunded", "acme/ann", "3", "1", UNIT, "c", "rel", "q", "5", "2", "3"]
-    expected += ["reason", "wrong", "actor", "sub:ann", "change", "x"]
-    assert [part.encode() for part in expected] == entry_parts(entry)
 
 
 CLOSING = CloseAccount(actor="sub:ann", account=ANALYST, request_id="close", reason="left")

@@ -13,12 +13,13 @@ import grpc
 import pytest
 from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc
+from msgspec import structs
 
 from budget_service.ledger.base import Base, counted_since
-from budget_service.ledger.chain import entry_parts
-from budget_service.ledger.digests import digest
+from budget_service.ledger.chain import next_digest
 from budget_service.ledger.outcomes import Charged
-from budget_service.ledger.values import Account, Cost
+from budget_service.ledger.state import EntryKind, JournalEntry
+from budget_service.ledger.values import Account, Cost, Hold
 from budget_service.ledger.verification import Sum
 from budget_service.ledger.windows import DAY, Period, WindowRule
 from budget_service.server.audit import Verification, verify
@@ -32,6 +33,7 @@ from tests.support.budget_samples import (
     ANALYST,
     COMPANY,
     NOON,
+    UNIT,
     SteppedClock,
     charge,
     levels,
@@ -73,12 +75,33 @@ async def served(store: Store, tuning: Tuning) -> AsyncIterator[Any]:
         yield admin_pb2_grpc.BudgetAdminServiceStub(channel)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": EntryKind.SETTLED}, {"account": COMPANY}, {"cost": Cost(1, 3)}, {"unit_id": ""}, {"request_id": "d"},
+        {"release_id": "q", "query_id": "rel"}, {"time": 6}, {"holds": (Hold(1, 2),)},
+        {"holds": (Hold(1, 2, "a"), Hold(2, 3))}, {"policy_statement": ""}, {"shared_cost": None},
+        {"reason": "sub:ann", "actor": "wrong"}, {"change": ""},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_the_digest_covers_every_field_of_an_entry(change: dict[str, Any]) -> None:
+    """And what stands in which of them, and what came before."""
+    entry = JournalEntry(
+        kind=EntryKind.DIRECT, account=ANALYST, cost=Cost(3, 1), unit_id=UNIT, request_id="c", release_id="rel",
+        query_id="q", time=5, holds=(Hold(1, 2), Hold(2, 3)), policy_statement="s", shared_cost=Cost(9, 2),
+        reason="wrong", actor="sub:ann", change="x",
+    )  # fmt: skip
+    assert next_digest("", entry) != next_digest("", structs.replace(entry, **change))
+    assert next_digest("", entry) != next_digest("0" * 64, entry)
+
+
 async def test_a_verification_begins_from_the_base(any_store: Store, clock: SteppedClock) -> None:
     """It counts the entries that are gone and finds nothing wrong; other roots keep theirs."""
     await play(any_store, clock, "a")
     chain = ""
     for _, entry in await any_store.journal("acme", "", "", 10):
-        chain = digest((chain.encode(), *entry_parts(entry)))
+        chain = next_digest(chain, entry)
     base = await trimmed(any_store)
     assert (4, chain) == (base.entries, base.digest)
     assert await any_store.journal("acme", "", "", 10) == []
