@@ -15,10 +15,10 @@ from dp_service.noise.discrete_gaussian import MAX_VARIANCE
 from dp_service.noise.gaussian_price import rho_of_units, variance_for
 from dp_service.queries.policy_faults import Fault
 from dp_service.queries.policy_types import NAMES_SHARE
-from dp_service.queries.table_contributions import ONE_PERIOD, Contributions, promised
+from dp_service.queries.table_contributions import ONE_PERIOD, Contributions, grid_of, promised
 from dp_service.queries.tables import Policy, Table
 from dp_service.queries.times import Refresh
-from dp_service.terms import GRID, BoundedBy, CountNoise
+from dp_service.terms import BoundedBy, CountNoise
 from gris_serving.yaml_texts import KeyPath
 
 _Found = Iterator[tuple[str, str]]
@@ -136,9 +136,8 @@ def _of_noise(policy: Policy, table: Table, block: Contributions) -> _Found:
 def _squared_distances(table: Table, block: Contributions, bound: int) -> Iterator[int]:
     """Yield by how much a member moves the counts of each measure, in square and on the grid if there is one."""
     periods = block.periods if isinstance(block.periods, int) else 1
-    grid = 1 if block.bounded_by is BoundedBy.ASSUMED else GRID
-    yield periods * bound * grid**2
-    yield table.measures.most_squared(bound) * grid**2
+    yield periods * bound * grid_of(block) ** 2
+    yield table.measures.most_squared(bound) * grid_of(block) ** 2
     # Distinct values are not weighted.
     yield from (most**2 * bound for most in table.measures.distinct.values())
 

@@ -20,7 +20,7 @@ from dp_service.queries.policy_faults import Fault
 from dp_service.queries.policy_schema import PolicySchema
 from dp_service.queries.policy_types import NAMES_SHARE
 from dp_service.queries.structured import MAXIMUM_AGGREGATES
-from dp_service.queries.table_contributions import Contributions, Sums, promised
+from dp_service.queries.table_contributions import Contributions, Sums, grid_of, promised
 from dp_service.queries.tables import Policy, Table
 from dp_service.queries.value_columns import QuantileSchema, ValueColumn, ValueNulls, ValueSchema
 from dp_service.terms import ColumnType, ValueType
@@ -151,11 +151,11 @@ def check_values(policy: Policy, schema: PolicySchema, fault: Fault) -> None:
         if bounded is None or bounded.sums is None:
             continue
         for column in table.values:
-            for message in (
-                *_of_column(column, table, bounded.sums),
-                *_of_noise(column, policy, table, bounded),
-            ):
-                fault((*path, "values", column.name), message)
+            at: KeyPath = (*path, "values", column.name)
+            for message in _of_column(column, table, bounded.sums):
+                fault(at, message)
+            for key, message in _of_noise(column, policy, table, bounded):
+                fault((*at, *key.split(".")), message)
 
 
 def _of_table(table: Table, *, has_values: bool) -> _Found:
@@ -228,7 +228,7 @@ def _agree(listed: Column, column: ValueColumn) -> bool:
     )
 
 
-def _of_noise(column: ValueColumn, policy: Policy, table: Table, bounded: Contributions) -> Iterator[str]:
+def _of_noise(column: ValueColumn, policy: Policy, table: Table, bounded: Contributions) -> _Found:
     """Yield that no such noise can be drawn. A prepared copy, which has periods, has no values."""
     if bounded.sums is None:
         return
@@ -240,13 +240,16 @@ def _of_noise(column: ValueColumn, policy: Policy, table: Table, bounded: Contri
     least = counted * (1 - bounded.sums.share) * Fraction(column.weight, weights)
     # In elements of several columns too large a noise is refused with the question.
     elements = promised(bounded) or table.most_typical
-    of_rows = table.measures.most_squared(elements)
-    distance = max(
-        max(bounds.of_sum(None).totals.width ** 2 * elements, bounds.rows.width**2 * of_rows)
-        for bounds in (column.bounds, column.bounds_in_months)
-    )
-    clamps = (column.bounds.totals, column.bounds.rows, column.bounds_in_months.totals)
-    # A count of its own takes part of an average's share.
-    of_sum = 1 - max(clamp.count_share for clamp in clamps)
-    if variance_for(distance, rho * least * of_sum) > MAX_VARIANCE:
-        yield "expected narrower bounds, fewer rows or more units: the noise is too large to be drawn"
+    of_totals = {"upper": column.bounds, "months.upper": column.bounds_in_months}
+    found = [
+        (key, clamp, elements)
+        for key, bounds in of_totals.items()
+        for clamp in (bounds.totals, bounds.of_sum(None).totals)
+    ]
+    found.append(("row_upper", column.bounds.rows.finer, table.measures.most_squared(elements)))
+    for key, clamp, of_rows in found:
+        width = clamp.width * clamp.grid(grid_of(bounded))
+        # A count of its own takes part of an average's share.
+        if variance_for(width**2 * of_rows, rho * least * (1 - clamp.count_share)) > MAX_VARIANCE:
+            yield key, "expected narrower bounds, fewer rows or more units: the noise is too large to be drawn"
+            return

@@ -19,7 +19,7 @@ from dp_service.queries.policy_types import (
     Stated,
 )
 from dp_service.queries.times import Refresh
-from dp_service.terms import BoundedBy
+from dp_service.terms import GRID, BoundedBy
 
 ONE_PERIOD = "all"
 """What a policy and a prepared copy say where the whole copy is one period."""
@@ -157,3 +157,8 @@ Contributions = Annotated[InQuery | Prepared | Assumed, Field(discriminator="bou
 def promised(stated: Contributions) -> int | None:
     """Return the Delta of a promise, or of a copy; None: the query bounds members, by what is typical of columns."""
     return None if stated.bounded_by is BoundedBy.IN_QUERY else stated.delta
+
+
+def grid_of(stated: Contributions) -> int:
+    """Return on which grid counts and sums of few steps are: that of weights, where members have weights."""
+    return 1 if stated.bounded_by is BoundedBy.ASSUMED else GRID

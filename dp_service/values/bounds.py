@@ -91,6 +91,10 @@ class Clamp:
         """Whether so many steps lie between its ends that one more or less of a member hardly changes a sum."""
         return self.high - self.low >= FINE_STEPS
 
+    def grid(self, of_counts: int) -> int:
+        """Return what one step is in a sum: values of many steps need not be on the grid of counts."""
+        return 1 if self.is_fine else of_counts
+
     @property
     def parts(self) -> int:
         """Into how many of these a step is divided."""
@@ -161,8 +165,7 @@ def require_exact_sums(
     terms = members if rows_of_member is None else min(members * rows_of_member, rows)
     largest_total = rows * max(abs(bounds.rows.low), abs(bounds.rows.high))
     largest_sum = terms * (2 * max(abs(clamp.low), abs(clamp.high)) + abs(clamp.centre))
-    if not clamp.is_fine:
-        largest_sum *= GRID
+    largest_sum *= clamp.grid(GRID)
     # What a weight multiplies is divided by the grid in doubles, and rounded towards 0: three bits are left for that.
     weighted = 8 * GRID * clamp.width * (rows_of_member or 1)
     if (largest := max(largest_total, largest_sum, weighted)) >= below:

@@ -74,7 +74,7 @@ def test_bounds_are_whole_numbers_of_the_quantum() -> None:
         (
             f"{SUMS}}}\n    measures: {{distinct_members: true}}",
             f"{SUMS.replace('1000', '100000000')}}}\n    measures: {{distinct_members: true, rows: 500000}}",
-            "values.number",
+            "number.row_upper",
             "too large to be drawn",
         ),
         (SUMS, "", "contributions.sums", "expected max_members and max_rows"),
@@ -87,7 +87,7 @@ def test_bounds_are_whole_numbers_of_the_quantum() -> None:
         (
             "measures: {distinct_members: true}",
             "measures: {distinct_members: true, rows: 500000}",
-            "values.number",
+            "number.row_upper",
             "too large to be drawn",
         ),
         ("distinct_members: true", "rows: 2", "measures", "expected true"),
@@ -96,7 +96,7 @@ def test_bounds_are_whole_numbers_of_the_quantum() -> None:
         ("      number: {", "      Text: {", "values.Text", "differ in more than case"),
         ("      number: {", "      WHOLE: {", "values.WHOLE", "differ in more than case"),
         ("      number: {", "      whole: {", "values.whole", "the type, int64, and the null_value"),
-        ("upper: 20,", "upper: '1e10',", "values.number", "too large to be drawn"),
+        ("upper: 20,", "upper: '1e10',", "number.upper", "too large to be drawn"),
         ("upper: 20,", MONTHS.format(5, 5), "number.months.upper", "expected more than months.lower"),
         (
             "upper: 20,",
@@ -106,7 +106,7 @@ def test_bounds_are_whole_numbers_of_the_quantum() -> None:
         ),
         ("upper: 20,", MONTHS.format("'-1e15'", 5), "number.months.lower", "from -2^50 to 2^50"),
         ("upper: 20,", MONTHS.format(0, 5), "values.number", "expected time.buckets with day, week or month"),
-        ("upper: 20,", MONTHS.format(0, "'1e10'"), "values.number", "too large to be drawn"),
+        ("upper: 20,", MONTHS.format(0, "'1e10'"), "months.upper", "too large to be drawn"),
         ("upper: 20,", MONTHS.format(0, "'1e12'"), "values.number", "sums could reach 2^53"),
     ],
 )
@@ -134,6 +134,29 @@ def test_columns_beyond_what_one_question_takes_make_no_noise_larger() -> None:
         raise AssertionError(columns)
 
     assert widest(1) > widest(16) == widest(60)
+
+
+@pytest.mark.parametrize("ends", ["lower: 0, upper: 20", "lower: 0, upper: 1", "lower: -10, upper: 10"])
+@pytest.mark.parametrize("number", ["SUM(number)", "AVG(number)"])
+def test_every_number_over_rows_of_a_policy_that_loads_can_be_drawn(ends: str, number: str) -> None:
+    """Steps of averages are finer than those of values, and sums of few steps are on the grid of counts."""
+    few = "type: decimal, quantum: 1, row_lower: 0, row_upper: 1"
+    text = POLICY.replace(NUMBER, f"{{{few}, {ends}}}")
+
+    def accepted(power: int) -> bool:
+        with suppress(PolicyError):
+            parse_policy(rows(power))
+            return True
+        return False
+
+    def rows(power: int) -> str:
+        return text.replace("distinct_members: true", f"distinct_members: true, rows: {2**power}")
+
+    most = max(filter(accepted, range(19)))
+    assert most < 18
+    under = parse_policy(rows(most))
+    for sql in (f"SELECT COUNT(*), {number} FROM t", f"SELECT text, COUNT(*), {number} FROM t GROUP BY text"):
+        assert resolve(parse_sql(sql, under), under, now=NOW).parameters.sums is not None
 
 
 def test_values_without_bounded_contributions_are_refused() -> None:
