@@ -110,7 +110,7 @@ def _format_value(value: CatalogValue) -> str:
         rows = f"; by months or shorter buckets alone with {ends}{rows}"
     return (
         f"{value.name}: a member's total in an element counts with {lower} to {upper}, in steps of "
-        f"{formats.exact(value.quantum)}{rows}{'; rows without a value count apart' if value.has_own_count else ''}"
+        f"{formats.exact(value.quantum)}{rows}"
     )
 
 

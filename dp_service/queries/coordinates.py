@@ -31,7 +31,7 @@ from dp_service.queries.dimensions import is_within_months
 from dp_service.queries.filters import Filter
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Table
-from dp_service.queries.value_columns import QuantileColumn, ValueColumn, ValueNulls
+from dp_service.queries.value_columns import QuantileColumn, ValueColumn
 from dp_service.terms import AggregateFunction
 from dp_service.values.bounds import Clamp, ValueBounds
 from dp_service.values.quantum import Quantum
@@ -101,7 +101,7 @@ def _released(form: Form[Part]) -> tuple[Form[Part], ...]:
 
 def query_value(column: ValueColumn | QuantileColumn) -> QueryValue:
     """Return a column whose values a question needs."""
-    keeps_nulls = column.nulls in (Nulls.KEEP, ValueNulls.KEEP)
+    keeps_nulls = column.nulls is Nulls.KEEP
     return QueryValue(column.name, column.type, column.bounds, keeps_nulls, column.null_value)
 
 

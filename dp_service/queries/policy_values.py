@@ -14,7 +14,7 @@ from fractions import Fraction
 from dp_service.noise.discrete_gaussian import MAX_VARIANCE
 from dp_service.noise.gaussian_price import rho_of_units, variance_for
 from dp_service.queries.asked_numbers import Measure
-from dp_service.queries.columns import Column
+from dp_service.queries.columns import Column, Nulls
 from dp_service.queries.filters import INT64_MINIMUM
 from dp_service.queries.policy_faults import Fault
 from dp_service.queries.policy_schema import PolicySchema
@@ -22,7 +22,7 @@ from dp_service.queries.policy_types import NAMES_SHARE
 from dp_service.queries.structured import MAXIMUM_AGGREGATES
 from dp_service.queries.table_contributions import Contributions, Sums, grid_of, promised
 from dp_service.queries.tables import Policy, Table
-from dp_service.queries.value_columns import QuantileSchema, ValueColumn, ValueNulls, ValueSchema
+from dp_service.queries.value_columns import QuantileSchema, ValueColumn, ValueSchema
 from dp_service.terms import ColumnType, ValueType
 from dp_service.values.bounds import SUMS_IN_DOUBLES, Clamp, ValueBounds, require_exact_sums
 from dp_service.values.quantum import Quantum
@@ -133,7 +133,7 @@ def _of_numbers(schema: ValueSchema, quantum: Quantum) -> _Found:
     row_lower, row_upper = _row_bounds(schema)
     if row_lower >= row_upper:
         yield "row_upper", "expected more than row_lower"
-    if schema.nulls is ValueNulls.KEEP and schema.null_value is None:
+    if schema.nulls is Nulls.KEEP and schema.null_value is None:
         yield "null_value", "expected the number that stands for NULL, since NULLs are kept"
 
 
@@ -251,5 +251,8 @@ def _of_noise(column: ValueColumn, policy: Policy, table: Table, bounded: Contri
         width = clamp.width * clamp.grid(grid_of(bounded))
         # A count of its own takes part of an average's share.
         if variance_for(width**2 * of_rows, rho * least * (1 - clamp.count_share)) > MAX_VARIANCE:
-            yield key, "expected narrower bounds, fewer rows or more units: the noise is too large to be drawn"
+            yield (
+                key,
+                "expected narrower bounds, fewer rows or more units: the noise is too large to be drawn",
+            )
             return

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import replace
-from enum import StrEnum
 from fractions import Fraction
 from typing import Annotated
 
@@ -23,18 +22,6 @@ from dp_service.queries.policy_types import (
 from dp_service.terms import GridScale, GridSpec, MemberValue, ValueType
 from dp_service.values.bounds import ValueBounds
 from dp_service.values.cells import MAX_CELLS, Grid
-
-
-class ValueNulls(StrEnum):
-    """What happens to a row whose value is not usable, in questions that sum the column.
-
-    DROP, OWN_COUNT: it counts, and only the column's own sums and averages leave it out. KEEP: it counts with the
-    column's null value.
-    """
-
-    DROP = "drop"
-    KEEP = "keep"
-    OWN_COUNT = "own_count"
 
 
 def _summable(kind: ValueType) -> ValueType:
@@ -57,14 +44,18 @@ class NumberKeys(Stated):
         typical: In how many bins of the column a member typically has rows; None: in all.
         rows: How many rows of a member with a value count in full, in all elements together; None: as many as the
             table's measures say.
+        nulls: What happens to rows without a usable value: the column's own numbers leave them out, or count them with
+            `null_value`.
     """
 
     typical: Annotated[int, Field(gt=0, le=MAXIMUM_DOMAIN_SIZE)] | None = None
     rows: Annotated[int, Field(gt=0, le=MAXIMUM_ROWS_OF_MEMBER)] | None = None
+    nulls: Annotated[Nulls, Field(strict=False)] = Nulls.DROP
+    null_value: Bound | None = None
 
 
 class ValueSchema(NumberKeys):
-    """One column whose values are summed: its quantum, the bounds of a row and of a member's total, and its NULLs.
+    """One column whose values are summed: its quantum, the bounds of a row and of a member's total.
 
     `weight` is its part of what the sums of a question pay, beside those of the other columns. `months` None: months
     have no bounds of their own.
@@ -78,8 +69,6 @@ class ValueSchema(NumberKeys):
     row_upper: Bound | None = None
     months: MonthSchema | None = None
     weight: Annotated[int, Field(gt=0, le=1000)] = 1
-    nulls: Annotated[ValueNulls, Field(strict=False)] = ValueNulls.DROP
-    null_value: Bound | None = None
 
 
 class ValueColumn(ValueSchema):
@@ -109,15 +98,13 @@ class GridSchema(Stated):
 
 
 class QuantileSchema(NumberKeys):
-    """One column with quantiles: its grid, how rows are rounded, and its NULLs."""
+    """One column with quantiles: its grid, and how rows are rounded."""
 
     type: Annotated[ValueType, Field(strict=False)]
     quantum: Annotated[Fraction, BeforeValidator(exact_decimal), Field(gt=0)] = Fraction(1)
     grid: GridSchema
     row_lower: Bound | None = None
     row_upper: Bound | None = None
-    nulls: Annotated[Nulls, Field(strict=False)] = Nulls.DROP
-    null_value: Bound | None = None
 
 
 class QuantileColumn(QuantileSchema):

@@ -30,7 +30,7 @@ from dp_service.queries.resolution import mechanism_for
 from dp_service.queries.table_contributions import Contributions, promised
 from dp_service.queries.tables import OfferedMeasure, Table, TauIs
 from dp_service.queries.times import Refresh, TimeColumn
-from dp_service.queries.value_columns import QuantileColumn, ValueColumn, ValueNulls
+from dp_service.queries.value_columns import QuantileColumn, ValueColumn
 from dp_service.releases.kinds.grids import column_said
 from dp_service.server.errors import CatalogChangedError, RequestError
 from dp_service.server.messages import (
@@ -229,7 +229,6 @@ def _value_column(column: ValueColumn) -> dp_pb2.CatalogValue:
         upper=str(totals.high * quantum),
         row_lower=str(rows.low * quantum),
         row_upper=str(rows.high * quantum),
-        has_own_count=column.nulls is ValueNulls.OWN_COUNT,
         month_lower="" if of_months is None else str(of_months.lower),
         month_upper="" if of_months is None else str(of_months.upper),
     )

@@ -40,7 +40,7 @@ _COLUMNS = f"""
 _VALUES = """
     values:
       paid: {type: int64, lower: 0, upper: 40, row_lower: 0, row_upper: 15}
-      owed: {type: decimal, quantum: '0.25', lower: -10, upper: 10, row_lower: -4, row_upper: 4, nulls: own_count}
+      owed: {type: decimal, quantum: '0.25', lower: -10, upper: 10, row_lower: -4, row_upper: 4}
 """
 _QUANTILES = """
     quantiles:

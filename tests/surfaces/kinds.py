@@ -23,7 +23,7 @@ _ONE_LOOK = "bound: in_query, units: 400"
 _SUMS = "sums: {max_members: 100000, max_rows: 1000000}"
 _VALUES = (
     "{amount: {type: int64, quantum: 1, lower: 0, upper: 10, row_lower: 0, row_upper: 10},"
-    " price: {type: decimal, quantum: '0.25', lower: -2, upper: 9, nulls: own_count}}"
+    " price: {type: decimal, quantum: '0.25', lower: -2, upper: 9}}"
 )
 _GRID = (
     "{amount: {type: int64, quantum: 1,"

@@ -31,7 +31,7 @@ def without_case(call: tree.Call) -> tree.Call | tree.Product:
     is_nothing = case.otherwise is None or isinstance(case.otherwise, tree.Null)
     is_zero = isinstance(case.otherwise, tree.Number) and not case.otherwise.text.strip("0.")
     if is_zero and call.name in ("AVG", "MEAN"):
-        total = replace(call, name="SUM", arguments=(value,), where=condition, averaged=True)
+        total = replace(call, name="SUM", arguments=(value,), where=condition)
         rows = tree.Call(call.first, call.last, "COUNT", (tree.Star(call.first, call.first),))
         return tree.Product(call.first, call.last, (total, rows), (False, True))
     if not is_nothing and not (is_zero and call.name == "SUM"):

@@ -45,7 +45,6 @@ from dp_service.queries.sql.words import (
     PERCENTILE,
     QUANTILES,
 )
-from dp_service.queries.value_columns import ValueNulls
 from dp_service.terms import AggregateFunction, MemberValue, RankFunction
 
 _RANKS = {"MIN": RankFunction.SMALLEST, "MAX": RankFunction.LARGEST}
@@ -66,10 +65,6 @@ _WRONG_COUNT = (
 _WRONG_ROWS = (
     "COUNT(column) counts rows in which the column has a value, and is accepted where the question leaves out the "
     "others{how}; otherwise count rows by COUNT(*), or members by {members}"
-)
-_WITHOUT_VALUE = (
-    "an average with 0 for other rows is not accepted of a column with a count of its own: rows without a value would "
-    "count as 0. Write SUM(CASE WHEN condition THEN column ELSE 0 END) / COUNT(*) if they shall"
 )
 _WRONG_VALUES = (
     "expected COUNT(DISTINCT {member}) of the table's member column, COUNT(*), or distinct values of a column that the "
@@ -214,8 +209,6 @@ def aggregate_of(call: tree.Call, scope: Scope) -> Form[Part]:
     if of not in (None, "SUM", "COUNT"):
         _refuse_of_each(call, f"{call.name} of each member's {of}", scope)
     part = Part(AggregateFunction.SUM if column else AggregateFunction.ROWS, column, condition)
-    if call.averaged and column and scope.table.value(column).nulls is ValueNulls.OWN_COUNT:
-        refuse(call, _WITHOUT_VALUE)
     if call.name == "SUM":
         return Plain(part)
     return Average(part)

@@ -79,8 +79,7 @@ class Key(Node):
 class Call(Node):
     """A function and its arguments; `distinct`: DISTINCT stands before them; `within`: WITHIN GROUP's order.
 
-    `where` is the condition of FILTER, or of a CASE in the place of the argument; `averaged`: of a CASE whose average
-    is this sum divided by a number of rows.
+    `where` is the condition of FILTER, or of a CASE in the place of the argument.
     """
 
     name: str
@@ -88,7 +87,6 @@ class Call(Node):
     distinct: bool = False
     within: Key | None = None
     where: Expression | None = None
-    averaged: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ def value_lines(values: Sequence[DraftValue]) -> Iterator[str]:
         yield (
             f"      {key(each.name)}: {{type: {each.type}{_quantum(each)}, lower: {lower}, upper: {upper}, "
             f"row_lower: {row_lower}, row_upper: {row_upper}, rows: {each.rows_of_member}"
-            f"{_months(each)}{_nulls(each)}}}"
+            f"{_months(each)}}}"
         )
 
 
@@ -54,19 +54,9 @@ def _bins(each: DraftValue) -> str:
     return f" Its bins: GROUP BY FLOOR({each.name} / {width}) * {width}." if high - low > width else ""
 
 
-def _nulls(each: DraftValue) -> str:
-    """Return that rows without a value count all the same, where there are some: so counts stay what they are."""
-    return ", nulls: own_count" if each.missing > 0 else ""
-
-
 def _cuts(each: DraftValue) -> str:
     (_, upper), (_, row_upper) = each.totals, each.rows
-    missing = ""
-    if each.missing > 0:
-        missing = (
-            f" {share_text(each.missing).capitalize()} of rows have no value: they count all the same (own_count), at "
-            "the price of a count of their own; `drop` leaves them out of questions that sum it."
-        )
+    missing = f" {share_text(each.missing).capitalize()} of rows have no value." if each.missing > 0 else ""
     by_month = ""
     if each.months is not None:
         by_month = f"; by month, {each.months[1]} cuts {share_text(each.month_cut)} of sums by month"

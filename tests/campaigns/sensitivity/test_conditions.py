@@ -36,7 +36,7 @@ tables:
       text: {{type: string, group_by: true, typical: {typical}, filter: [in, not_in]{domain}}}
       whole: {{type: int64, filter: [in, not_in, range]}}
     values:
-      whole: {{type: int64, lower: {lower}, upper: 10, row_lower: -4, row_upper: 15, nulls: {nulls}}}
+      whole: {{type: int64, lower: {lower}, upper: 10, row_lower: -4, row_upper: 15}}
       number: {{type: decimal, quantum: '0.25', lower: -10, upper: 10}}
 """
 CONDITIONS = (
@@ -61,12 +61,10 @@ AVERAGES = ("AVG(whole) FILTER (WHERE {})", "AVG(number) FILTER (WHERE {})")
 OF_ROWS = (OF_MEMBERS[1], *OF_MEMBERS[3:5], *AVERAGES, *OF_MEMBERS[5:])
 
 
-def policy(*, typical: int = 2, known: bool = False, lower: int = 5, nulls: str = "drop") -> Policy:
+def policy(*, typical: int = 2, known: bool = False, lower: int = 5) -> Policy:
     """Return a policy whose values are conditions as well."""
     domain = ", domain: [a, b, z]" if known else ""
-    return parse_policy(
-        POLICY.format(typical=typical, rows=2 * typical, domain=domain, lower=lower, nulls=nulls)
-    )
+    return parse_policy(POLICY.format(typical=typical, rows=2 * typical, domain=domain, lower=lower))
 
 
 @st.composite
@@ -88,13 +86,12 @@ def statements(draw: st.DrawFn) -> str:
     typical=st.integers(1, 2),
     known=st.booleans(),
     lower=st.sampled_from([-3, 0, 5]),
-    nulls=st.sampled_from(["drop", "own_count"]),
 )
 def test_a_member_changes_numbers_with_conditions_within_the_price(
-    asked_of: Asked, *, rows: list[Row], sql: str, typical: int, known: bool, lower: int, nulls: str
+    asked_of: Asked, *, rows: list[Row], sql: str, typical: int, known: bool, lower: int
 ) -> None:
     """Members with rows that meet a condition, that do not, and of both; NULL, 2^63, repeated and negative values."""
-    under = policy(typical=typical, known=known, lower=lower, nulls=nulls)
+    under = policy(typical=typical, known=known, lower=lower)
     assert faults(asked_of, parse_sql(sql, under), under, rows) == []
 
 
@@ -108,7 +105,7 @@ MANY = [
 
 
 def _of_any_size(asked_of: Asked, typical: int, counted: str, looks: int) -> list[str]:
-    under = policy(typical=typical, lower=-3, nulls="own_count")
+    under = policy(typical=typical, lower=-3)
     numbers = ", ".join(each.format("whole > 1") for each in (OF_MEMBERS if "D" in counted else OF_ROWS)[:4])
     sql = SQL.replace("COUNT(DISTINCT member)", counted).format(numbers)
 
@@ -224,7 +221,7 @@ def test_an_average_of_members_without_a_row_is_found(
     monkeypatch.setattr(
         import_module("dp_service.queries.render.statement"), "numbers_of_member", of_everybody
     )
-    under = policy(nulls="own_count")
+    under = policy()
     of_members = "SELECT member, text, SUM(whole) AS value FROM t GROUP BY member, text"
     sql = f"SELECT text, AVG(value) FROM ({of_members}) GROUP BY text"  # noqa: S608
     assert BEYOND in faults(asked_of, parse_sql(sql, under), under, HEAVY)

@@ -17,11 +17,12 @@ from dp_service.bounding.weights import least_kept
 from dp_service.parameters.numbers import Average
 from dp_service.queries.asked_numbers import AskedNumber, Measure, Part, sum_of
 from dp_service.queries.canonical_columns import QueryValue
+from dp_service.queries.columns import Nulls
 from dp_service.queries.policy import parse_policy
 from dp_service.queries.resolution import resolve
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Policy, Table
-from dp_service.queries.value_columns import ValueColumn, ValueNulls
+from dp_service.queries.value_columns import ValueColumn
 from dp_service.terms import GRID, AggregateFunction, ValueType
 from dp_service.values.quantum import Value
 from tests.support.bounding import weight
@@ -322,7 +323,5 @@ def _read(value: Value, column: ValueColumn) -> Value:
     """Return what a query reads: no value where the number stands for NULL and such rows are left out."""
     if column.type is ValueType.DECIMAL and isinstance(value, int | Decimal):
         value = float(value)
-    is_null = (
-        column.nulls is not ValueNulls.KEEP and column.null_value is not None and value == column.null_value
-    )
+    is_null = column.nulls is Nulls.DROP and column.null_value is not None and value == column.null_value
     return None if is_null else value

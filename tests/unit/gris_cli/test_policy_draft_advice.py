@@ -23,7 +23,6 @@ BOUNDS = [
     ("longest_list: 75", "longest_list: 150"),
     ("product: 16", "product: 64"),
     (r" rows: \d+", " rows: 1"),
-    ("nulls: own_count", "nulls: drop"),
     (r"lower: 0, upper: \d+, row_lower", "lower: 0, upper: 8, row_lower"),
     (r"row_upper: \d+", "row_upper: 8"),
     (r", to: 2026-\d\d-01", ", refresh: day"),
