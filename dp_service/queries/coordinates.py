@@ -43,14 +43,12 @@ class AddedUp:
 
     Attributes:
         coordinates: Each once: columns by name, then what has a condition, and numbers of rows.
-        weights: The part of each in what the count leaves of the units, relative to those of the others.
         numbers: For each the number of its condition, by the order in which the question names them, from 1 on; 0: it
             has none.
         places: For each number of the question the places of its parts, or THE_COUNT.
     """
 
     coordinates: tuple[Coordinate, ...]
-    weights: tuple[int, ...]
     numbers: tuple[int, ...]
     places: tuple[tuple[int, ...], ...]
 
@@ -62,7 +60,7 @@ def added_up(query: HistogramQuery, table: Table, shares: Fraction) -> AddedUp:
         RefusedByPolicyError: The policy does not list the values of a column, or offers no count of rows.
         QuestionError: No row can meet a condition.
     """
-    found: dict[bytes, tuple[Coordinate, int, int]] = {}
+    found: dict[bytes, tuple[Coordinate, int]] = {}
     conditions: dict[bytes, int] = {}
 
     def name_of(part: Part, form: Form[Part]) -> bytes:
@@ -73,11 +71,9 @@ def added_up(query: HistogramQuery, table: Table, shares: Fraction) -> AddedUp:
         if condition is not None:
             number = conditions.setdefault(condition_bytes(condition), len(conditions) + 1)
         # An average has a coordinate of its own: beside it a sum must not become one of other rows.
-        coordinate, weight = _coordinate(
-            part, condition, isinstance(form, Average), query, table, shares=shares
-        )
+        coordinate = _coordinate(part, condition, isinstance(form, Average), query, table, shares=shares)
         name = coordinate_bytes(coordinate)
-        found.setdefault(name, (coordinate, weight, number))
+        found.setdefault(name, (coordinate, number))
         return name
 
     of = [
@@ -87,9 +83,8 @@ def added_up(query: HistogramQuery, table: Table, shares: Fraction) -> AddedUp:
     order = sorted(found, key=lambda name: (*_rank(found[name][0]), name))
     in_order = [found[name] for name in order]
     return AddedUp(
-        tuple(coordinate for coordinate, _, _ in in_order),
-        tuple(weight for _, weight, _ in in_order),
-        tuple(number for _, _, number in in_order),
+        tuple(coordinate for coordinate, _ in in_order),
+        tuple(number for _, number in in_order),
         tuple(tuple(order.index(name) if name else THE_COUNT for name in names) for names in of),
     )
 
@@ -126,14 +121,14 @@ def _coordinate(
     table: Table,
     *,
     shares: Fraction,
-) -> tuple[Coordinate, int]:
-    """Return of what a number is, and its weight."""
+) -> Coordinate:
+    """Return of what a number is."""
     counted = _COUNTED.get(part.function)
     if counted is not None:
         most = 1 if counted is Measure.DISTINCT_MEMBERS else table.tau(Measure.EVENTS, shares)
         bounds = ValueBounds(Quantum(Fraction(1)), Clamp(0, 1), Clamp(0, most))
         is_sum = counted is not query.measure and not averaged
-        return QueryCount(counted, bounds.of_sum(most) if is_sum else bounds, condition), 1
+        return QueryCount(counted, bounds.of_sum(most) if is_sum else bounds, condition)
     column = table.value(part.column)
     value = replace(query_value(column), condition=condition)
     if is_within_months(query.dimensions):
@@ -141,10 +136,10 @@ def _coordinate(
     of_rows = query.over_rows or query.measure is Measure.EVENTS
     if averaged:
         rows = table.rows_with_value(column, shares) if of_rows else None
-        return replace(value, has_own_count=True, rows=rows), column.weight
+        return replace(value, has_own_count=True, rows=rows)
     is_bounded = column.rows is not None or table.measures.counts_rows
     rows = table.rows_with_value(column, shares) if of_rows and is_bounded else None
-    return replace(value, bounds=value.bounds.of_sum(rows)), column.weight
+    return replace(value, bounds=value.bounds.of_sum(rows))
 
 
 _COUNTED = {

@@ -190,7 +190,7 @@ def _table(name: str, schema: TableSchema, path: KeyPath, fault: Faults, *, max_
         Table,
         name=name,
         columns=tuple(columns),
-        max_k=schema.max_k or max_k,
+        max_k=max_k,
         values=value_columns(schema.values, (*path, "values"), fault),
         quantiles=quantile_columns(schema.quantiles, (*path, "quantiles"), fault),
         forced=(),

@@ -187,8 +187,6 @@ def _check_rest(table: Table, fault: Fault) -> None:
     path: KeyPath = ("tables", table.name)
     if table.d_bar is not None:
         fault((*path, "d_bar"), "expected none beside contributions: all elements with min_count are fetched")
-    if "max_k" in table.model_fields_set:
-        fault((*path, "max_k"), "expected none beside contributions: the price does not depend on k")
     for column in table.columns:
         if column.delta is not None:
             fault(

@@ -239,8 +239,6 @@ def _table_defaults(table: Table, schema: TableSchema) -> Iterator[tuple[str, st
     if table.contributions is None:
         if "d_bar" not in stated:
             yield "d_bar", _DEFAULT_D_BAR
-        if "max_k" not in stated:
-            yield "max_k", str(table.max_k)
     elif "min_count" not in table.contributions.model_fields_set:
         yield "contributions.min_count", str(table.contributions.min_count)
     yield from _sums_defaults(table)
@@ -258,9 +256,6 @@ def _table_defaults(table: Table, schema: TableSchema) -> Iterator[tuple[str, st
 
 def _sums_defaults(table: Table) -> Iterator[tuple[str, str]]:
     """Yield what holds for sums where the policy does not say it."""
-    sums = None if table.contributions is None else table.contributions.sums
-    if sums is not None and "share" not in sums.model_fields_set:
-        yield "contributions.sums.share", str(sums.share)
     for column in table.values:
         for key, value in _value_defaults(column):
             yield f"values.{column.name}.{key}", value
@@ -278,7 +273,6 @@ def _value_defaults(value: ValueColumn | QuantileColumn) -> Iterator[tuple[str, 
         "quantum": str(quantum),
         "row_lower": str(rows.low * quantum),
         "row_upper": str(rows.high * quantum),
-        **({"weight": str(value.weight)} if isinstance(value, ValueColumn) else {}),
         "nulls": value.nulls,
     }
     yield from ((key, default) for key, default in held.items() if key not in value.model_fields_set)

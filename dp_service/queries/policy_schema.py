@@ -61,7 +61,6 @@ class ColumnSchema(ColumnKeys):
 class TableSchema(TableKeys):
     """One table."""
 
-    max_k: MaxK | None = None
     columns: dict[Identifier, ColumnSchema]
     values: dict[Identifier, ValueSchema] = Field(default_factory=dict)
     quantiles: dict[Identifier, QuantileSchema] = Field(default_factory=dict)

@@ -45,7 +45,7 @@ A row counts on the grid of weights, and with a condition in a thousand parts (`
 """
 NAMES_SHARE = Fraction(3, 8)
 """The part of the units with which the first of two looks finds names."""
-DEFAULT_SHARE = Fraction(1, 2)
+COUNT_SHARE = Fraction(1, 2)
 """The part of the units that counts take beside sums."""
 
 
@@ -127,7 +127,6 @@ def _zone(name: str) -> str:
 
 
 Zone = Annotated[str, AfterValidator(_zone)]
-Share = Annotated[Fraction, BeforeValidator(exact_share), Field(gt=0, lt=1)]
 PowerOfTwo = Annotated[Fraction, BeforeValidator(power_of_two)]
 TimestampUnit = Literal["seconds", "milliseconds", "microseconds"]
 """The units that integers may count since 1970-01-01 in a column of timestamps."""

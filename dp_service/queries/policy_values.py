@@ -18,7 +18,7 @@ from dp_service.queries.columns import Column, Nulls
 from dp_service.queries.filters import INT64_MINIMUM
 from dp_service.queries.policy_faults import Fault
 from dp_service.queries.policy_schema import PolicySchema
-from dp_service.queries.policy_types import NAMES_SHARE
+from dp_service.queries.policy_types import COUNT_SHARE, NAMES_SHARE
 from dp_service.queries.structured import MAXIMUM_AGGREGATES
 from dp_service.queries.table_contributions import Contributions, Sums, grid_of, promised
 from dp_service.queries.tables import Policy, Table
@@ -234,10 +234,8 @@ def _of_noise(column: ValueColumn, policy: Policy, table: Table, bounded: Contri
         return
     rho = rho_of_units(policy.currency.epsilon_per, bounded.allowed_units[0])
     counted = 1 if bounded.longest_list is None else 1 - NAMES_SHARE
-    # As many as one question may ask for: this one, beside those that take most of the units.
-    others = sorted(each.weight for each in table.values if each is not column)
-    weights = column.weight + sum(others[-(MAXIMUM_AGGREGATES - 1) :])
-    least = counted * (1 - bounded.sums.share) * Fraction(column.weight, weights)
+    # As many as one question may ask for.
+    least = counted * (1 - COUNT_SHARE) / min(len(table.values), MAXIMUM_AGGREGATES)
     # In elements of several columns too large a noise is refused with the question.
     elements = promised(bounded) or table.most_typical
     of_totals = {"upper": column.bounds, "months.upper": column.bounds_in_months}

@@ -48,7 +48,7 @@ from dp_service.queries.member_functions import (
     most_elements,
     require_of_members,
 )
-from dp_service.queries.policy_types import DEFAULT_SHARE
+from dp_service.queries.policy_types import COUNT_SHARE
 from dp_service.queries.promised_bounds import require_bounded_rows
 from dp_service.queries.quantiles import releasing_quantiles, require_quantiles
 from dp_service.queries.query_sizes import require_short
@@ -268,9 +268,8 @@ def _summing(
             f"the query bounds no contributions to the table {table.name}, as a second count and numbers with a "
             "condition need: ask for each count apart, with its condition in WHERE",
         )
-    share = DEFAULT_SHARE if stated is None else stated.share
     is_alone = query.is_of_values and (bounded.min_count is None or bounded.names is not None)
-    sums = sums_released(query, added, UNASKED_SHARE if is_alone else share)
+    sums = sums_released(query, added, UNASKED_SHARE if is_alone else COUNT_SHARE)
     require_drawable(sums, bounded, unit=parameters.epsilon_per)
     elements = _most_elements(parameters)
     k = shown_with_sums(parameters.k, len(query.aggregates), elements)

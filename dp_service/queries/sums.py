@@ -41,10 +41,10 @@ def sums_released(query: HistogramQuery, added: AddedUp, share: Fraction) -> Sum
         added: What it adds up.
         share: The part of the units that its count takes.
     """
-    whole = sum(added.weights)
-    parts = [(1 - share) * Fraction(weight, whole) for weight in added.weights]
+    part = (1 - share) / (len(added.coordinates) or 1)
     columns = tuple(
-        _summed_value(*each, query) for each in zip(added.coordinates, parts, added.numbers, strict=True)
+        _summed_value(coordinate, part, number, query)
+        for coordinate, number in zip(added.coordinates, added.numbers, strict=True)
     )
     names = {
         place: PartName(column.function, column.name, query.sums_rows or query.over_rows, column.condition)

@@ -8,14 +8,12 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, RootModel
 
 from dp_service.queries.policy_types import (
-    DEFAULT_SHARE,
     MAXIMUM_DOMAIN_SIZE,
     MAXIMUM_NAMES,
     MAXIMUM_PERIODS,
     MAXIMUM_STATED,
     Identifier,
     PowerOfTwo,
-    Share,
     Stated,
 )
 from dp_service.queries.times import Refresh
@@ -71,12 +69,10 @@ class Sums(Stated):
     Attributes:
         max_members: How many members the table has at most.
         max_rows: How many rows it has at most.
-        share: The part of the units that counts take.
     """
 
     max_members: Annotated[int, Field(gt=0, le=MAXIMUM_STATED)]
     max_rows: Annotated[int, Field(gt=0, le=MAXIMUM_STATED)]
-    share: Share = DEFAULT_SHARE
 
 
 class _Contributions(Stated):

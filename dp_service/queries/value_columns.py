@@ -57,8 +57,7 @@ class NumberKeys(Stated):
 class ValueSchema(NumberKeys):
     """One column whose values are summed: its quantum, the bounds of a row and of a member's total.
 
-    `weight` is its part of what the sums of a question pay, beside those of the other columns. `months` None: months
-    have no bounds of their own.
+    `months` None: months have no bounds of their own.
     """
 
     type: Annotated[ValueType, Field(strict=False), AfterValidator(_summable)]
@@ -68,7 +67,6 @@ class ValueSchema(NumberKeys):
     row_lower: Bound | None = None
     row_upper: Bound | None = None
     months: MonthSchema | None = None
-    weight: Annotated[int, Field(gt=0, le=1000)] = 1
 
 
 class ValueColumn(ValueSchema):

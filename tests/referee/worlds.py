@@ -65,9 +65,9 @@ def _table(name: str, *parts: str, deltas: bool = False) -> str:
     return f"  {name}:\n    {lines}{_columns(deltas=deltas)}"
 
 
-_HEAD = "epsilon_per: 1\ndelta: 1e-6\ncount_noise: {noise}\ntables:\n"
+_HEAD = "epsilon_per: 1\ndelta: 1e-6\nmax_k: 20\ncount_noise: {noise}\ntables:\n"
 _UNBOUNDED = (
-    _table("few", _TIME, "d_bar: 40", "max_k: 20", _COUNTED, deltas=True),
+    _table("few", _TIME, "d_bar: 40", _COUNTED, deltas=True),
     _table("fixed", _TIME, "data_version: first export", "reserve_first: true", _COUNTED, deltas=True),
     _table("shown", "measures: {events: {tau: 60, tau_is: assumed}}", deltas=False),
 )

@@ -42,6 +42,7 @@ _COLUMNS = """
               lookup: {column: text, file: labels.csv, hash: "LABELS"}}
 """
 _POLICY = f"""
+max_k: 1000
 epsilon_per: 1
 delta: 1e-6
 count_noise: gaussian
@@ -51,7 +52,6 @@ tables:
     time: {{column: day, type: date, buckets: [month], parts: [weekday, day, week, month]}}
     measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
     d_bar: 1000
-    max_k: 1000
     columns: {_COLUMNS.replace("NULLS", "")}
   kept:
     member: member
@@ -59,7 +59,6 @@ tables:
            parts: [hour, weekday, day, week]}}
     measures: {{distinct_members: true, events: {{tau: 2, tau_is: clipped}}}}
     d_bar: 1000
-    max_k: 1000
     columns: {_COLUMNS.replace("NULLS", "nulls: keep, ")}
   summed:
     member: member

@@ -59,7 +59,6 @@ def worlds(draw: st.DrawFn) -> World:
         "time": time | ({"delay_minutes": 0} if "refresh" in time else {}),
         "measures": {"distinct_members": True, "events": draw(_events(columns, rows))},
         "d_bar": draw(st.sampled_from([10, 15])),
-        "max_k": draw(st.sampled_from([2, 100])),
         "columns": columns | draw(st.sampled_from([{}, {"member": {"type": "string"}}])),
         **({"block": block} if block else {}),
     }
@@ -67,6 +66,7 @@ def worlds(draw: st.DrawFn) -> World:
     policy = {
         "epsilon_per": "0.15",
         "delta": "1e-10",
+        "max_k": draw(st.sampled_from([2, 100])),
         "count_noise": "gaussian" if is_bounded else draw(st.sampled_from(["laplace", "gaussian"])),
         "tables": {"t": draw(_bounded(table)) if is_bounded else table},
         **({"blocks": {"name": "division", "values": values}} if block else {}),
@@ -102,7 +102,7 @@ def _bounded(draw: st.DrawFn, table: dict[str, Any]) -> dict[str, Any]:
         | ({"typical": draw(st.integers(1, 3))} if said.get("group_by") else {})
         for name, said in table["columns"].items()
     }
-    kept = {key: value for key, value in table.items() if key not in ("d_bar", "max_k")}
+    kept = {key: value for key, value in table.items() if key != "d_bar"}
     changed = {"contributions": block, "columns": columns}
     distinct = {name: draw(st.integers(1, 3)) for name in DISTINCT}
     return {

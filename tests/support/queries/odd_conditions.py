@@ -14,6 +14,7 @@ from .reference import Row
 from .strategies import TEXTS
 
 _POLICY = """
+max_k: 1000
 epsilon_per: 0.15
 delta: 1e-10
 tables:
@@ -22,7 +23,6 @@ tables:
     time: {column: day, type: date}
     measures: {distinct_members: true, events: {tau: 2, tau_is: clipped}}
     d_bar: 1000
-    max_k: 1000
     columns:
       text: {type: string, group_by: true, filter: [in, not_in], KEPT}
       number: {type: int64, group_by: true, filter: [in, not_in, range]}

@@ -152,10 +152,9 @@ def policies(draw: st.DrawFn) -> Policy:
         "time": draw(times(keeps_rows_without_time=columns["day"].get("nulls") == "keep")),
         "measures": {"distinct_members": True, "events": draw(events())},
         "d_bar": 10,
-        "max_k": draw(_MAX_K),
         "columns": columns,
     }
-    text = {"epsilon_per": "0.15", "delta": "1e-10", "tables": {"t": table}}
+    text = {"epsilon_per": "0.15", "delta": "1e-10", "max_k": draw(_MAX_K), "tables": {"t": table}}
     return parse_policy(json.dumps(text, ensure_ascii=False))
 
 

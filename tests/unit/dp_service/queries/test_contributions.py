@@ -179,7 +179,6 @@ def test_a_block_with_a_fault_is_refused_by_its_key(block: str, expected: str) -
             "contributions: expected count_noise: gaussian",
         ),
         (text_of(IN_QUERY, table="    d_bar: 100\n"), "t.d_bar: expected none beside contributions"),
-        (text_of(IN_QUERY, table="    max_k: 100\n"), "t.max_k: expected none beside contributions"),
         (
             text_of(IN_QUERY, columns="      c: {type: string, delta: 3}\n"),
             "columns.c.delta: expected none beside",
@@ -441,7 +440,7 @@ def test_promises_are_warned_of() -> None:
         found = review(read_policy(text_of(block).encode(), "policy.yaml"))
         assert any(expected in str(warning) for warning in found.warnings)
         assert any("periods:" in str(warning) for warning in found.warnings) is ("periods:" in block)
-        assert not any(default.key.endswith(("d_bar", "t.max_k", "page.delta")) for default in found.defaults)
+        assert not any(default.key.endswith(("d_bar", "page.delta")) for default in found.defaults)
 
 
 NAMES = f"{IN_QUERY}, min_count: 5, longest_list: 75"

@@ -144,7 +144,6 @@ def test_every_default_that_was_taken_is_listed_and_none_that_was_stated() -> No
     assert by_default == {
         "count_noise": "laplace",
         "max_k": "100",
-        "tables.t.max_k": "100",
         "tables.t.consistency": "keyed",
         "tables.t.d_bar": "min(max(10 k, 1000), 100,000), or 1000 where the price does not depend on k",
         "tables.t.reserve_first": "false",
@@ -157,7 +156,7 @@ def test_every_default_that_was_taken_is_listed_and_none_that_was_stated() -> No
     }
     stated = SOUND.replace("tables:", "count_noise: laplace\nmax_k: 9\ntables:").replace(
         "    measures",
-        "    d_bar: 1000\n    max_k: 8\n    reserve_first: false\n    consistency: keyed\n    measures",
+        "    d_bar: 1000\n    reserve_first: false\n    consistency: keyed\n    measures",
     )
     stated = stated.replace(
         "group_by: true", "group_by: true, domain: [a], delta: 1, nulls: keep, null_value: a"

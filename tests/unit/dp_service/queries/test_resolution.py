@@ -209,7 +209,7 @@ def test_more_than_a_known_domain_has_is_all_of_it(dimension: str) -> None:
 
 
 def with_max_k(header: str = "", table: str = "") -> Policy:
-    """Return the policy with a `max_k` in its header, in the table `engagement`, or in both."""
+    """Return the policy with a `max_k` in its header, and more in the table `engagement`."""
     text = POLICY_TEXT.replace("tables:", f"{header}tables:")
     return parse_policy(text.replace("    data_version: v1\n", f"    data_version: v1\n{table}"))
 
@@ -219,7 +219,6 @@ def with_max_k(header: str = "", table: str = "") -> Policy:
     [
         (with_max_k(), 100),
         (with_max_k("max_k: 40\n"), 40),
-        (with_max_k("max_k: 40\n", "    max_k: 70\n"), 70),
         (with_max_k("max_k: 40\n", "    d_bar: 30\n"), 30),
     ],
 )

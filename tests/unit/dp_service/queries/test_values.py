@@ -197,16 +197,15 @@ def test_the_order_of_numbers_changes_neither_question_nor_release() -> None:
 
 
 def test_shares_add_up_to_the_units() -> None:
-    """Counts take half, and columns the rest by their weights."""
-    weighted = "{type: int64, lower: 0, upper: 10, weight: 3}"
+    """Counts take half, and columns the rest in equal parts."""
     summed = replace(asked("number"), aggregates=(sum_of("number"), sum_of("whole")))
-    resolution = resolve(summed, policy(whole=weighted), now=NOW)
+    resolution = resolve(summed, policy(), now=NOW)
     mechanism, sums = kind_of(resolution.parameters).mechanism, resolution.parameters.sums
     assert resolution.parameters.mechanism is MechanismName.BOUND_MOMENTS
     assert sums is not None
     assert [(each.name, each.share) for each in sums.columns] == [
-        ("number", Fraction(1, 8)),
-        ("whole", Fraction(3, 8)),
+        ("number", Fraction(1, 4)),
+        ("whole", Fraction(1, 4)),
     ]
     assert mechanism.share + sum(each.share for each in mechanism.columns) == 1
 
