@@ -105,9 +105,6 @@ def _price(contributions: CatalogContributions) -> str:
 def _format_value(value: CatalogValue) -> str:
     lower, upper = formats.exact(value.lower), formats.exact(value.upper)
     rows = f"; a row counts with {formats.exact(value.row_lower)} to {formats.exact(value.row_upper)}"
-    if value.month_lower is not None and value.month_upper is not None:
-        ends = f"{formats.exact(value.month_lower)} to {formats.exact(value.month_upper)}"
-        rows = f"; by months or shorter buckets alone with {ends}{rows}"
     return (
         f"{value.name}: a member's total in an element counts with {lower} to {upper}, in steps of "
         f"{formats.exact(value.quantum)}{rows}"

@@ -166,8 +166,7 @@ class CatalogValue:
     """A column that may be summed; all numbers are exact.
 
     A row counts between `row_lower` and `row_upper`, in steps of `quantum`, and a member's total in an element between
-    `lower` and `upper`. In questions by months, or shorter buckets of time, alone a total is between `month_lower` and
-    `month_upper`; None: as in others.
+    `lower` and `upper`.
     """
 
     name: str
@@ -176,8 +175,6 @@ class CatalogValue:
     upper: Fraction
     row_lower: Fraction
     row_upper: Fraction
-    month_lower: Fraction | None = None
-    month_upper: Fraction | None = None
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,6 @@ class BucketLength(StrEnum):
     QUARTER = "quarter"
     YEAR = "year"
 
-    @property
-    def is_within_month(self) -> bool:
-        """Whether no bucket is longer than a month."""
-        return self in (BucketLength.DAY, BucketLength.WEEK, BucketLength.MONTH)
-
     def first_day(self, day: datetime.date) -> datetime.date:
         """Return the first day of the bucket that a day is in.
 

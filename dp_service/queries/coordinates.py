@@ -27,7 +27,6 @@ from dp_service.queries.canonical_columns import (
 )
 from dp_service.queries.canonical_conditions import conditions_of
 from dp_service.queries.columns import Nulls
-from dp_service.queries.dimensions import is_within_months
 from dp_service.queries.filters import Filter
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Table
@@ -131,8 +130,6 @@ def _coordinate(
         return QueryCount(counted, bounds.of_sum(most) if is_sum else bounds, condition)
     column = table.value(part.column)
     value = replace(query_value(column), condition=condition)
-    if is_within_months(query.dimensions):
-        value = replace(value, bounds=column.bounds_in_months)
     of_rows = query.over_rows or query.measure is Measure.EVENTS
     if averaged:
         rows = table.rows_with_value(column, shares) if of_rows else None

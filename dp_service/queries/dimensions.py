@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from dp_service.queries.functions.function import Function
 
@@ -47,11 +47,6 @@ def labels_of(dimensions: Iterable[Dimension]) -> tuple[str | None, ...]:
     return tuple(
         None if isinstance(each, str) else each.label or name.removeprefix("gris_") for each, name in names
     )
-
-
-def is_within_months(dimensions: Sequence[Dimension]) -> bool:
-    """Return whether a question groups by months or shorter buckets of time, and nothing else."""
-    return len(dimensions) == 1 and any(each.is_within_month for each in functions_of(dimensions))
 
 
 def is_series(dimension: Dimension) -> bool:

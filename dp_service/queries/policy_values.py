@@ -8,7 +8,6 @@ of them, also on those that sum in doubles; that follows from the largest number
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from fractions import Fraction
 
 from dp_service.noise.discrete_gaussian import MAX_VARIANCE
@@ -72,27 +71,14 @@ def _value_column(name: str, schema: ValueSchema, path: KeyPath, fault: Fault) -
         return None
     found = list(_of_numbers(schema, quantum))
     for key, message in found:
-        fault((*path, *key.split(".")), message)
+        fault((*path, key), message)
     if found:
         return None
     row_lower, row_upper = _row_bounds(schema)
     rows = Clamp(quantum.exact_steps(row_lower), quantum.exact_steps(row_upper))
-    bounds = ValueBounds(
-        quantum, rows, Clamp(quantum.exact_steps(schema.lower), quantum.exact_steps(schema.upper))
-    )
-    of_months = schema.months
-    return schema.resolved(
-        ValueColumn,
-        name=name,
-        bounds=bounds,
-        bounds_in_months=bounds
-        if of_months is None
-        else replace(
-            bounds,
-            totals=Clamp(quantum.exact_steps(of_months.lower), quantum.exact_steps(of_months.upper)),
-        ),
-        null_value=null_value(schema),
-    )
+    totals = Clamp(quantum.exact_steps(schema.lower), quantum.exact_steps(schema.upper))
+    bounds = ValueBounds(quantum, rows, totals)
+    return schema.resolved(ValueColumn, name=name, bounds=bounds, null_value=null_value(schema))
 
 
 def _row_bounds(schema: ValueSchema) -> tuple[Fraction, Fraction]:
@@ -115,11 +101,8 @@ def _of_numbers(schema: ValueSchema, quantum: Quantum) -> _Found:
         yield "quantum", "expected the step of the column's values, such as 0.01: each value is rounded to it"
     if schema.type is ValueType.INT64 and quantum.size.denominator != 1:
         yield "quantum", "expected a whole number for an int64 column"
-    of_months = schema.months
-    stated = {key: getattr(schema, key) for key in _BOUNDS}
-    if of_months is not None:
-        stated |= {"months.lower": of_months.lower, "months.upper": of_months.upper}
-    for key, bound in stated.items():
+    for key in _BOUNDS:
+        bound = getattr(schema, key)
         if bound is None:
             continue
         if (bound / quantum.size).denominator != 1:
@@ -128,8 +111,6 @@ def _of_numbers(schema: ValueSchema, quantum: Quantum) -> _Found:
             yield key, "expected a number, and a number of quanta, from -2^50 to 2^50"
     if schema.lower >= schema.upper:
         yield "upper", "expected more than lower: between them lies what one member can add to a sum"
-    if of_months is not None and of_months.lower >= of_months.upper:
-        yield "months.upper", "expected more than months.lower"
     row_lower, row_upper = _row_bounds(schema)
     if row_lower >= row_upper:
         yield "row_upper", "expected more than row_lower"
@@ -155,7 +136,7 @@ def check_values(policy: Policy, schema: PolicySchema, fault: Fault) -> None:
             for message in _of_column(column, table, bounded.sums):
                 fault(at, message)
             for key, message in _of_noise(column, policy, table, bounded):
-                fault((*at, *key.split(".")), message)
+                fault((*at, key), message)
 
 
 def _of_table(table: Table, *, has_values: bool) -> _Found:
@@ -186,13 +167,7 @@ def _of_column(column: ValueColumn, table: Table, sums: Sums) -> Iterator[str]:
             "expected the type, int64, and the null_value that the table's columns give, "
             "since the column is listed there too"
         )
-    if column.months is not None and not any(length.is_within_month for length in table.buckets):
-        yield "months: expected time.buckets with day, week or month as well"
-    if not all(
-        _is_exact(bounds, tau, sums)
-        for tau in (None, *_summed_rows(column, table))
-        for bounds in (column.bounds, column.bounds_in_months)
-    ):
+    if not all(_is_exact(column.bounds, tau, sums) for tau in (None, *_summed_rows(column, table))):
         yield (
             "expected a coarser quantum, narrower bounds, or smaller numbers in contributions.sums: sums could reach "
             "2^53 quanta, beyond which an engine that sums in doubles is not exact"
@@ -238,17 +213,15 @@ def _of_noise(column: ValueColumn, policy: Policy, table: Table, bounded: Contri
     least = counted * (1 - COUNT_SHARE) / min(len(table.values), MAXIMUM_AGGREGATES)
     # In elements of several columns too large a noise is refused with the question.
     elements = promised(bounded) or table.most_typical
-    of_totals = {"upper": column.bounds, "months.upper": column.bounds_in_months}
-    found = [
-        (key, clamp, elements)
-        for key, bounds in of_totals.items()
-        for clamp in (bounds.totals, bounds.of_sum(None).totals)
-    ]
-    found.append(("row_upper", column.bounds.rows.finer, table.measures.most_squared(elements)))
-    for key, clamp, of_rows in found:
+    bounds, of_rows = column.bounds, table.measures.most_squared(elements)
+    for key, clamp, moved in (
+        ("upper", bounds.totals, elements),
+        ("upper", bounds.of_sum(None).totals, elements),
+        ("row_upper", bounds.rows.finer, of_rows),
+    ):
         width = clamp.width * clamp.grid(grid_of(bounded))
         # A count of its own takes part of an average's share.
-        if variance_for(width**2 * of_rows, rho * least * (1 - clamp.count_share)) > MAX_VARIANCE:
+        if variance_for(width**2 * moved, rho * least * (1 - clamp.count_share)) > MAX_VARIANCE:
             yield (
                 key,
                 "expected narrower bounds, fewer rows or more units: the noise is too large to be drawn",

@@ -30,13 +30,6 @@ def _summable(kind: ValueType) -> ValueType:
     return kind
 
 
-class MonthSchema(Stated):
-    """The bounds of a member's total in a month or a shorter bucket, in questions that group by these alone."""
-
-    lower: Bound
-    upper: Bound
-
-
 class NumberKeys(Stated):
     """What any column of numbers may state.
 
@@ -55,10 +48,7 @@ class NumberKeys(Stated):
 
 
 class ValueSchema(NumberKeys):
-    """One column whose values are summed: its quantum, the bounds of a row and of a member's total.
-
-    `months` None: months have no bounds of their own.
-    """
+    """One column whose values are summed: its quantum, the bounds of a row and of a member's total."""
 
     type: Annotated[ValueType, Field(strict=False), AfterValidator(_summable)]
     quantum: Annotated[Fraction, BeforeValidator(exact_decimal), Field(gt=0)] = Fraction(1)
@@ -66,7 +56,6 @@ class ValueSchema(NumberKeys):
     upper: Bound
     row_lower: Bound | None = None
     row_upper: Bound | None = None
-    months: MonthSchema | None = None
 
 
 class ValueColumn(ValueSchema):
@@ -75,14 +64,12 @@ class ValueColumn(ValueSchema):
     Attributes:
         name: The name of the column.
         bounds: How rows and members' totals are rounded and clamped.
-        bounds_in_months: The same in questions that group by months, or shorter buckets of time, alone.
         null_value: What stands for NULL: what an engine without NULL stores, and what such rows count with if they are
             kept. None: the engine stores an infinity or no number.
     """
 
     name: str
     bounds: ValueBounds
-    bounds_in_months: ValueBounds
 
 
 class GridSchema(Stated):

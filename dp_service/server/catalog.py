@@ -221,7 +221,6 @@ def _quantile_column(column: QuantileColumn) -> dp_pb2.QuantileColumn:
 
 def _value_column(column: ValueColumn) -> dp_pb2.CatalogValue:
     quantum, totals, rows = column.bounds.quantum.size, column.bounds.totals, column.bounds.rows
-    of_months = column.months
     return dp_pb2.CatalogValue(
         name=column.name,
         quantum=str(quantum),
@@ -229,8 +228,6 @@ def _value_column(column: ValueColumn) -> dp_pb2.CatalogValue:
         upper=str(totals.high * quantum),
         row_lower=str(rows.low * quantum),
         row_upper=str(rows.high * quantum),
-        month_lower="" if of_months is None else str(of_months.lower),
-        month_upper="" if of_months is None else str(of_months.upper),
     )
 
 

@@ -55,11 +55,6 @@ class Truncated(OfColumn):
         """Its length."""
         return str(self.length)
 
-    @property
-    def is_within_month(self) -> bool:
-        """Whether no bucket is longer than a month."""
-        return self.length.is_within_month
-
     def require_beside(self, others: Sequence[Function]) -> None:
         """Refuse a second length."""
         is_one = not any(isinstance(each, Truncated) for each in others)

@@ -58,11 +58,6 @@ class Function(ABC):
     is_restricted: ClassVar[bool] = False
     has_quantiles: ClassVar[bool] = True
 
-    @property
-    def is_within_month(self) -> bool:
-        """Whether its values are buckets of time, and none is longer than a month."""
-        return False
-
     @abstractmethod
     def meaning(self, context: Context) -> Meaning:
         """Return what it means.

@@ -19,7 +19,7 @@ from dp_service.terms import ColumnType, ValueType
 from gris_cli.data.policy.draft import Draft, DraftColumn, Role
 from gris_cli.data.policy.draft_bounds import MOST_CUT, REACHED_BY, UsualLists
 from gris_cli.data.policy.draft_names import adds_up, is_key
-from gris_cli.data.policy.draft_shape import NAMED_RHO, Shape, time_of
+from gris_cli.data.policy.draft_shape import NAMED_RHO, Shape
 from gris_cli.data.table_schema import TableColumn
 from pinot_connector.engines.parquet import quoted
 
@@ -54,13 +54,11 @@ class DraftValue:
         type: Its type in the policy.
         quantum: The step that rows are rounded to.
         totals: Between which bounds a member's total counts.
-        months: The same of a total in a month; None: there is no time.
         rows: The same of a row.
         rows_of_member: How many rows with a value of a member count in full: as many as quantiles have, or as reach
             the bounds of totals.
         rows_ranked: How many of them have a part in quantiles.
         cut: Which share of the sum of members' totals the upper bound cuts.
-        month_cut: Which share of sums by month their upper bound cuts.
         rows_cut: Which share of the sum the bounds of rows cut.
         most_cut: Which share all of these bounds cut at most of a large sum of a usual list.
         grid: Scale, first and last edge of the cells, and their number.
@@ -72,12 +70,10 @@ class DraftValue:
     type: ValueType
     quantum: Fraction
     totals: tuple[int, int]
-    months: tuple[int, int] | None
     rows: tuple[int, int]
     rows_of_member: int
     rows_ranked: int
     cut: float
-    month_cut: float
     rows_cut: float
     most_cut: float
     grid: tuple[str, Fraction, Fraction, int]
@@ -147,9 +143,8 @@ def _value(
     connection: duckdb.DuckDBPyConnection, draft: Draft, shape: Shape, lists: UsualLists, column: TableColumn
 ) -> Iterator[DraftValue]:
     name, who, table = quoted(column.name), quoted(draft.member.name), quoted(draft.table.name)
-    month = f"date_trunc('month', {time_of(draft.times[0])})" if draft.times else "NULL"
     source = (
-        f"(SELECT {who} AS who, {name}::DOUBLE AS x, {month} AS month FROM {table} "  # noqa: S608 - names are quoted
+        f"(SELECT {who} AS who, {name}::DOUBLE AS x FROM {table} "  # noqa: S608 - names are quoted
         f"WHERE {who} IS NOT NULL AND abs({name}::DOUBLE) <= {_POWERS[-1]})"
     )
     numbers = _grouped(connection, source)
@@ -160,11 +155,6 @@ def _value(
     summed = f"sum(greatest({low}, least({high}, x))) AS x FROM {source}"
     clamped = f"(SELECT who, {summed} GROUP BY who)"
     totals = _grouped(connection, clamped)
-    monthly, in_months = totals, None
-    if draft.times:
-        by_month = f"(SELECT who, {summed} GROUP BY who, month)"
-        monthly = _grouped(connection, by_month)
-        in_months = _bounds(monthly, _reached(connection, by_month))
     in_total = _reached(connection, clamped)
     lower, upper = _bounds(totals, in_total)
     # Of missing values `least` would make the bound itself.
@@ -174,9 +164,8 @@ def _value(
         upper = lists.upper(amount, _above(in_total[1]))
     digits = _digits(connection, source)
     usual = _Numbers(np.abs(numbers.each), numbers.often * (numbers.each != 0)).quantile(0.5)
-    widest = max((lower, upper), in_months or (0, 0), key=lambda ends: ends[1] - ends[0])
-    quantum = _quantum(digits, usual, shape, widest, rows)
-    if any(bound % quantum for bound in (lower, upper, *rows, *(in_months or ()))):
+    quantum = _quantum(digits, usual, shape, (lower, upper), rows)
+    if any(bound % quantum for bound in (lower, upper, *rows)):
         # Numbers so large that no step suits all of this.
         return
     type_ = ValueType.INT64 if column.type is ColumnType.INT64 else ValueType.DECIMAL
@@ -194,12 +183,10 @@ def _value(
         type=type_,
         quantum=quantum,
         totals=(lower, upper),
-        months=in_months,
         rows=rows,
         rows_of_member=rows_of_member,
         rows_ranked=min(shape.rows, ranked),
         cut=totals.cut(upper),
-        month_cut=0.0 if in_months is None else monthly.cut(in_months[1]),
         rows_cut=rows_cut,
         most_cut=rows_cut + most_cut,
         grid=_grid(low_value, high_value, quantum, type_),

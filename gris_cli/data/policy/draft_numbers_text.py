@@ -12,9 +12,8 @@ from pinot_connector import formats
 
 _VALUES = (
     "What may be summed and averaged, of members beside a count of members, of rows beside one of rows. A row counts "
-    "between row_lower and row_upper, and a member's total in one element between lower and upper, or in a month and "
-    "shorter buckets of time between those of `months`: narrow bounds cut what large members add, wide bring noise. "
-    "`rows` of a member with a value count in full."
+    "between row_lower and row_upper, and a member's total in one element between lower and upper: narrow bounds cut "
+    "what large members add, wide bring noise. `rows` of a member with a value count in full."
 )
 _QUANTILES = (
     "Medians, percentiles, about the smallest and largest: of rows, or of members' totals, around a statement that "
@@ -33,17 +32,8 @@ def value_lines(values: Sequence[DraftValue]) -> Iterator[str]:
         (lower, upper), (row_lower, row_upper) = each.totals, each.rows
         yield (
             f"      {key(each.name)}: {{type: {each.type}{_quantum(each)}, lower: {lower}, upper: {upper}, "
-            f"row_lower: {row_lower}, row_upper: {row_upper}, rows: {each.rows_of_member}"
-            f"{_months(each)}}}"
+            f"row_lower: {row_lower}, row_upper: {row_upper}, rows: {each.rows_of_member}}}"
         )
-
-
-def _months(each: DraftValue) -> str:
-    """Return the bounds in months, where they are others."""
-    if each.months is None or each.months == each.totals:
-        return ""
-    lower, upper = each.months
-    return f", months: {{lower: {lower}, upper: {upper}}}"
 
 
 def _bins(each: DraftValue) -> str:
@@ -57,11 +47,8 @@ def _bins(each: DraftValue) -> str:
 def _cuts(each: DraftValue) -> str:
     (_, upper), (_, row_upper) = each.totals, each.rows
     missing = f" {share_text(each.missing).capitalize()} of rows have no value." if each.missing > 0 else ""
-    by_month = ""
-    if each.months is not None:
-        by_month = f"; by month, {each.months[1]} cuts {share_text(each.month_cut)} of sums by month"
     return (
-        f"DECIDE: upper {upper} cuts {share_text(each.cut)} of the sum of members' totals over all rows{by_month}; "
+        f"DECIDE: upper {upper} cuts {share_text(each.cut)} of the sum of members' totals over all rows; "
         f"row_upper {row_upper} cuts {share_text(each.rows_cut)} of the sum of rows.{missing}"
     )
 

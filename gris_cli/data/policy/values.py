@@ -87,8 +87,6 @@ def _clamped_of(connection: duckdb.DuckDBPyConnection, table: Table, value: _Val
         return
     for column in (None, *(each for each in table.columns if each.group_by)):
         yield _of_totals(connection, table, value, column)
-    if isinstance(value, ValueColumn) and value.months is not None:
-        yield _of_months(connection, table, value)
 
 
 def _columns(table: Table) -> tuple[_Valued, ...]:
@@ -146,15 +144,6 @@ def _of_totals(
     source = rows_of_members(table, () if column is None else (column,))
     keys = source.member if column is None else f"{source.member}, {source.element}"
     return _of_groups(connection, table, value, (by, source, keys), value.bounds.totals)
-
-
-def _of_months(connection: duckdb.DuckDBPyConnection, table: Table, value: ValueColumn) -> Clamped:
-    """Count what the bounds of months change of members' totals by month, in UTC."""
-    source, at = rows_of_members(table, ()), quoted(table.time_column().name)
-    if table.time is not None and table.time.counts is not None:
-        at = f"make_timestamp({at} * {table.time.unit.value})"
-    keys = f"{source.member}, TRY(date_trunc('month', {at}))"
-    return _of_groups(connection, table, value, ("month", source, keys), value.bounds_in_months.totals)
 
 
 def _of_groups(

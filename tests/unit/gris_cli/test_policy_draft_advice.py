@@ -47,7 +47,6 @@ KEYS = {
     "values",
     "quantiles",
     "buckets",
-    "months",
     "zone",
     "from",
     "to",

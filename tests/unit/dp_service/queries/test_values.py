@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 
-import duckdb
 import pytest
 
 from dp_service.parameters.numbers import Average, Plain
@@ -15,7 +14,6 @@ from dp_service.queries.asked_numbers import sum_of
 from dp_service.queries.canonical_bytes import canonical_bytes
 from dp_service.queries.errors import PolicyError, RefusedByPolicyError
 from dp_service.queries.policy import parse_policy
-from dp_service.queries.render import render
 from dp_service.queries.resolution import Resolution, resolve
 from dp_service.queries.sql import parse_sql
 from dp_service.releases.kinds import kind_of, versions
@@ -41,7 +39,6 @@ tables:
       number: {type: decimal, quantum: '0.01', lower: 0, upper: 20, row_lower: '-1.5', row_upper: '5.5'}
 """
 NUMBER = "{type: decimal, quantum: '0.01', lower: 0, upper: 20, row_lower: '-1.5', row_upper: '5.5'}"
-MONTHS = "upper: 20, months: {{lower: {}, upper: {}}},"
 SUMS = ", sums: {max_members: 1000, max_rows: 100000}"
 
 
@@ -97,17 +94,6 @@ def test_bounds_are_whole_numbers_of_the_quantum() -> None:
         ("      number: {", "      WHOLE: {", "values.WHOLE", "differ in more than case"),
         ("      number: {", "      whole: {", "values.whole", "the type, int64, and the null_value"),
         ("upper: 20,", "upper: '1e10',", "number.upper", "too large to be drawn"),
-        ("upper: 20,", MONTHS.format(5, 5), "number.months.upper", "expected more than months.lower"),
-        (
-            "upper: 20,",
-            MONTHS.format(0, "'0.005'"),
-            "number.months.upper",
-            "a multiple of the quantum, 0.01",
-        ),
-        ("upper: 20,", MONTHS.format("'-1e15'", 5), "number.months.lower", "from -2^50 to 2^50"),
-        ("upper: 20,", MONTHS.format(0, 5), "values.number", "expected time.buckets with day, week or month"),
-        ("upper: 20,", MONTHS.format(0, "'1e10'"), "months.upper", "too large to be drawn"),
-        ("upper: 20,", MONTHS.format(0, "'1e12'"), "values.number", "sums could reach 2^53"),
     ],
 )
 def test_values_that_cannot_be_summed_privately_are_refused(
@@ -224,55 +210,6 @@ def test_every_bound_is_part_of_the_question() -> None:
     ]
     asked_ = [resolve(asked("whole"), policy(whole=text), now=NOW).query for text in texts]
     assert len(set(map(canonical_bytes, asked_))) == len(texts)
-
-
-TIMED = POLICY.replace(
-    "    measures:",
-    "    time: {column: day, type: date, buckets: {week: 2, month: 2, quarter: 2, year: 2}}\n    measures:",
-).replace("    columns:\n", "    columns:\n      day: {type: date, group_by: true, typical: 2}\n")
-MARCH = "day >= '2026-03-01' AND day < '2026-05-01'"
-
-
-@pytest.mark.parametrize(
-    ("by", "ends"),
-    [
-        ("DATE_TRUNC('month', day)", (-50, 500)),
-        ("DATE_TRUNC('week', day)", (-50, 500)),
-        ("DATE_TRUNC('quarter', day)", (0, 2000)),
-        ("DATE_TRUNC('year', day)", (0, 2000)),
-        ("text", (0, 2000)),
-        ("day", (0, 2000)),
-        ("DATE_TRUNC('month', day), text", (0, 2000)),
-        ("", (0, 2000)),
-    ],
-)
-def test_bounds_of_months_are_of_questions_by_months_or_shorter_buckets_alone(
-    by: str, ends: tuple[int, int]
-) -> None:
-    """Of totals, and never of rows; the noise is that of the bounds which the query has."""
-    under = parse_policy(TIMED.replace("upper: 20,", MONTHS.format("'-0.5'", 5)))
-    selected, grouped = (f"{by}, ", f" GROUP BY {by}") if by else ("", "")
-    sql = f"SELECT {selected}COUNT(DISTINCT member), SUM(number) FROM t WHERE {MARCH}{grouped}"
-    resolution = resolve(parse_sql(sql, under), under, now=NOW)
-    (value,), sums = resolution.query.values, resolution.parameters.sums
-    assert (value.bounds.totals.low, value.bounds.totals.high) == ends
-    assert (value.bounds.rows.low, value.bounds.rows.high) == (-150, 550)
-    assert sums is not None
-    assert [(each.low, each.high) for each in sums.columns] == [ends]
-
-
-@pytest.mark.parametrize(("by", "moved"), [("DATE_TRUNC('month', day)", 5), ("text", 20)])
-def test_a_member_moves_a_sum_by_no_more_than_the_bounds_that_the_question_has(by: str, moved: int) -> None:
-    """Asked of DuckDB: a member with a hundred rows, all of one month and one text."""
-    under = parse_policy(TIMED.replace("upper: 20,", MONTHS.format(0, 5)))
-    sql = f"SELECT {by}, COUNT(DISTINCT member), SUM(number) FROM t WHERE {MARCH} GROUP BY {by}"
-    query = render(resolve(parse_sql(sql, under), under, now=NOW), "duckdb")
-    with duckdb.connect() as connection:
-        connection.execute("CREATE TABLE t (member VARCHAR, text VARCHAR, day DATE, number DOUBLE)")
-        connection.execute("INSERT INTO t SELECT 'ada', 'a', DATE '2026-03-09', 3 FROM range(100)")
-        ((*_, added),) = connection.execute(query).fetchall()
-    # A member adds 2 times its total, in hundredths.
-    assert added == 100 * 2 * moved
 
 
 def test_parameters_of_sums_survive_a_plan() -> None:

@@ -1,6 +1,5 @@
 """`gris check --data` for columns that are summed: what is left out, what bounds change, and stated sizes."""
 
-# ruff: noqa: S608  (the SQL is these tests' own)
 from __future__ import annotations
 
 import datetime
@@ -9,7 +8,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -100,37 +98,6 @@ def test_the_owner_is_told_what_bounds_change(tmp_path: Path, capsys: pytest.Cap
     of_rows, _, by_shop, *_ = reported["clamped"]
     amounts = [tuple(each[key] for key in ("size", "raised_by", "lowered_by")) for each in (of_rows, by_shop)]
     assert amounts == [pytest.approx((58.45, 7.0, 22.25)), (26.0, 2.0, 6.0)]
-
-
-@pytest.mark.parametrize(
-    ("kind", "of"),
-    [
-        ("date", "DATE '2026-01-01' + CAST({} AS INTEGER)"),
-        ("int64, unit: days", "20454 + {}"),
-        ("timestamp, unit: milliseconds, zone: UTC", "(20454 + {}) * 86400000"),
-    ],
-)
-def test_totals_by_month_are_compared_with_the_bounds_of_months(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, of: str
-) -> None:
-    """Of the month that a row is in, whatever its time is stored as; others are as before."""
-    policy, data = tmp_path / "policy.yaml", tmp_path / "spending.parquet"
-    timed = POLICY.replace(
-        "    measures:", f"    time: {{column: at, type: {kind}, buckets: {{week: 2}}}}\n    measures:"
-    )
-    policy.write_text(
-        timed.replace("lower: 0, upper: 10,", "lower: 0, upper: 10, months: {lower: 0, upper: 3},")
-    )
-    at = of.format("place * 20")
-    rows = (
-        f"SELECT 'ada' AS m, 'a' AS shop, 2.0 AS amount, 1 AS pieces, {at} AS at FROM range(4) AS rows(place)"
-    )
-    with duckdb.connect() as connection:
-        connection.execute(f"COPY ({rows}) TO '{data}' (FORMAT parquet)")
-    reported = run_json(capsys, "check", str(policy), "--data", f"spending={data}")["data"][0]["clamped"]
-    found = {each["by"]: (each["counted"], each["above"]) for each in reported if each["column"] == "amount"}
-    # Two rows are of January and add up to 4; one is of February, and one of March.
-    assert found == {None: (4, 0), "": (1, 0), "shop": (1, 0), "month": (3, 1)}
 
 
 def test_a_column_that_cannot_be_read_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1033,24 +1033,20 @@ class CatalogContributions(_message.Message):
     def __init__(self, bounded_by: _Optional[_Union[BoundedBy, str]] = ..., delta: _Optional[int] = ..., periods: _Optional[int] = ..., units: _Optional[int] = ..., min_count: _Optional[int] = ..., longest_list: _Optional[int] = ..., least_units: _Optional[int] = ..., most_units: _Optional[int] = ..., largest_cut: _Optional[str] = ...) -> None: ...
 
 class CatalogValue(_message.Message):
-    __slots__ = ("name", "quantum", "lower", "upper", "row_lower", "row_upper", "month_lower", "month_upper")
+    __slots__ = ("name", "quantum", "lower", "upper", "row_lower", "row_upper")
     NAME_FIELD_NUMBER: _ClassVar[int]
     QUANTUM_FIELD_NUMBER: _ClassVar[int]
     LOWER_FIELD_NUMBER: _ClassVar[int]
     UPPER_FIELD_NUMBER: _ClassVar[int]
     ROW_LOWER_FIELD_NUMBER: _ClassVar[int]
     ROW_UPPER_FIELD_NUMBER: _ClassVar[int]
-    MONTH_LOWER_FIELD_NUMBER: _ClassVar[int]
-    MONTH_UPPER_FIELD_NUMBER: _ClassVar[int]
     name: str
     quantum: str
     lower: str
     upper: str
     row_lower: str
     row_upper: str
-    month_lower: str
-    month_upper: str
-    def __init__(self, name: _Optional[str] = ..., quantum: _Optional[str] = ..., lower: _Optional[str] = ..., upper: _Optional[str] = ..., row_lower: _Optional[str] = ..., row_upper: _Optional[str] = ..., month_lower: _Optional[str] = ..., month_upper: _Optional[str] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., quantum: _Optional[str] = ..., lower: _Optional[str] = ..., upper: _Optional[str] = ..., row_lower: _Optional[str] = ..., row_upper: _Optional[str] = ...) -> None: ...
 
 class CatalogMeasure(_message.Message):
     __slots__ = ("measure", "tau", "clipped", "distinct_of")
