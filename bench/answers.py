@@ -287,9 +287,7 @@ def _of_numbers(rows: Rows, setting: Setting) -> str:
         f"    contributions: {{bound: in_query, units: {setting.number_units}, "
         "sums: {max_members: 1000000, max_rows: 100000000}}\n"
         f"    measures: {{distinct_members: true, rows: {2 * tau}}}\n"
-        f"    values: {{amount: {{type: int64, lower: 0, upper: {upper}, {rows_within}}}}}\n"
-        "    quantiles:\n      amount: {type: int64, "
-        f"{rows_within}, grid: {grid}}}\n"
+        f"    values: {{amount: {{type: int64, lower: 0, upper: {upper}, {rows_within}, grid: {grid}}}}}\n"
     )
 
 

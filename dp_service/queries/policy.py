@@ -24,15 +24,15 @@ from dp_service.queries.policy_distinct import check_distinct
 from dp_service.queries.policy_document import Document, read_document
 from dp_service.queries.policy_faults import Faults
 from dp_service.queries.policy_lookups import with_lookups
-from dp_service.queries.policy_quantiles import check_quantiles, quantile_columns
 from dp_service.queries.policy_schema import DOMAIN_KINDS, ColumnSchema, PolicySchema, TableSchema
 from dp_service.queries.policy_streams import check_streams
 from dp_service.queries.policy_types import OFFLINE_SUFFIX
-from dp_service.queries.policy_values import check_values, value_columns
+from dp_service.queries.policy_values import check_values, number_columns
 from dp_service.queries.publications import MAXIMUM_STATEMENT_BYTES
 from dp_service.queries.schema_errors import schema_error
 from dp_service.queries.tables import Policy, Table
 from dp_service.queries.times import TimeColumn
+from dp_service.queries.value_columns import VALUE_KINDS
 from dp_service.terms import ColumnType
 from gris_serving.yaml_texts import KeyPath
 
@@ -43,6 +43,8 @@ __all__ = [
     "read_policy",
 ]
 
+# Pydantic adds names of its own to the path of an error, for a key or for a kind; the file has no such keys.
+_TAGS = (*DOMAIN_KINDS, *VALUE_KINDS.values(), "[key]")
 _UNITS_OF_TIME_COLUMNS: dict[ColumnType, tuple[tuple[str | None, ...], str]] = {
     ColumnType.DATE: ((None,), "none for a date column"),
     ColumnType.INT64: (
@@ -106,7 +108,6 @@ def read_policy(content: bytes, source: str) -> PolicyFile:
     check_contributions(policy, fault)
     check_distinct(policy, fault)
     check_values(policy, schema, fault)
-    check_quantiles(policy, schema, fault)
     check_buckets(policy, fault)
     check_streams(policy, fault)
     _refuse_long_statement(policy, fault)
@@ -128,8 +129,7 @@ def _refuse_long_statement(policy: Policy, fault: Faults) -> None:
 
 def _shape_problems(document: Document, error: ValidationError) -> Iterable[Problem]:
     for each in error.errors(include_url=False, include_input=False):
-        # pydantic adds names of its own to the path, for a key or a kind of domain; the file has no such keys.
-        path = tuple(key for key in each["loc"] if key not in (*DOMAIN_KINDS, "[key]"))
+        path = tuple(key for key in each["loc"] if key not in _TAGS)
         message = schema_error(each["type"], each["msg"])
         if path[2:3] == ("contributions",):
             path, message = _of_contributions(path, each["type"], message)
@@ -158,7 +158,6 @@ def _names_of_columns(schema: TableSchema, path: KeyPath) -> dict[str, KeyPath]:
     time_names = () if schema.time is None else (schema.time.name,)
     blocks = {
         "columns": sorted({*schema.columns, schema.member, *time_names}),
-        "quantiles": sorted(schema.quantiles),
         "values": sorted(schema.values),
     }
     found: dict[str, KeyPath] = {}
@@ -186,13 +185,14 @@ def _table(name: str, schema: TableSchema, path: KeyPath, fault: Faults, *, max_
     _protect_member(schema.member, columns, path, fault)
     if schema.time is not None:
         _add_time_column(schema.time, columns, (*path, "time"), fault)
+    values, quantiles = number_columns(schema.values, (*path, "values"), fault)
     return schema.resolved(
         Table,
         name=name,
         columns=tuple(columns),
         max_k=max_k,
-        values=value_columns(schema.values, (*path, "values"), fault),
-        quantiles=quantile_columns(schema.quantiles, (*path, "quantiles"), fault),
+        values=values,
+        quantiles=quantiles,
         forced=(),
     )
 

@@ -150,10 +150,8 @@ def _of_typical(table: Table) -> Iterator[tuple[KeyPath, str]]:
     if table.time is not None:
         for key, offered in (("buckets", table.time.buckets), ("parts", table.time.parts)):
             found += [(("time", key, str(name)), True, typical) for name, typical in offered.items()]
-    numbers = (("values", table.values), ("quantiles", table.quantiles))
-    stated = [
-        ((key, each.name, "typical"), False, each.typical) for key, columns in numbers for each in columns
-    ]
+    numbers = {each.name: each.typical for each in table.numbers}
+    stated = [(("values", name, "typical"), False, typical) for name, typical in numbers.items()]
     is_in_query = table.contributions is not None and table.contributions.bounded_by is BoundedBy.IN_QUERY
     for path, is_grouped, typical in (*found, *stated):
         if is_in_query and is_grouped and typical is None:
@@ -174,12 +172,13 @@ def _check_rows(table: Table, fault: Fault) -> None:
         fault((*path, "events"), "expected rows instead, which bound: in_query divides among the elements")
     if measures.rows is not None and not is_in_query:
         fault((*path, "rows"), "expected this key only beside contributions with bound: in_query")
-    for room, columns in (("values", table.values), ("quantiles", table.quantiles)):
-        for each in columns:
-            if each.rows is not None and each.rows > (measures.rows or 0):
-                fault(
-                    ("tables", table.name, room, each.name, "rows"), "expected at most rows of the measures"
-                )
+    stated: list[tuple[str, KeyPath, int | None]] = [
+        *((each.name, ("rows",), each.rows) for each in table.values),
+        *((each.name, ("grid", "rows"), each.rows) for each in table.quantiles),
+    ]
+    for name, key, rows in stated:
+        if rows is not None and rows > (measures.rows or 0):
+            fault(("tables", table.name, "values", name, *key), "expected at most rows of the measures")
 
 
 def _check_rest(table: Table, fault: Fault) -> None:

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from dp_service.queries.columns import Nulls
 from dp_service.queries.elements import days_of
-from dp_service.queries.value_columns import GridSchema, QuantileColumn, QuantileSchema
+from dp_service.queries.value_columns import GridSchema, QuantileColumn, RankedSchema
 from dp_service.terms import GridScale, GridSpec, ValueType
 from dp_service.values.bounds import Clamp, ValueBounds
 from dp_service.values.cells import MAX_CELLS
@@ -23,13 +23,13 @@ _Found = Iterator[tuple[str, str]]
 _NOT_OF_DAYS = ("quantum", "row_lower", "row_upper", "null_value")
 
 
-def is_of_dates(schema: QuantileSchema) -> bool:
+def is_of_dates(schema: RankedSchema) -> bool:
     """Return whether a column, or its grid, is said to be of days."""
     return schema.type is ValueType.DATE or schema.grid.scale is GridScale.DATES
 
 
 def date_column(
-    name: str, schema: QuantileSchema, path: KeyPath, fault: Callable[[KeyPath, str], None]
+    name: str, schema: RankedSchema, path: KeyPath, fault: Callable[[KeyPath, str], None]
 ) -> QuantileColumn | None:
     """Return a column of days with quantiles; None if it has a fault, which is reported."""
     found = [*_of_column(schema), *_of_grid(schema.grid)]
@@ -40,10 +40,10 @@ def date_column(
         return None
     clamp = Clamp(spec.low, spec.high - 1)
     bounds = ValueBounds(Quantum(Fraction(1)), clamp, clamp)
-    return schema.resolved(QuantileColumn, name=name, bounds=bounds, spec=spec)
+    return schema.resolved(QuantileColumn, name=name, bounds=bounds, spec=spec, rows=schema.grid.rows)
 
 
-def _of_column(schema: QuantileSchema) -> _Found:
+def _of_column(schema: RankedSchema) -> _Found:
     if schema.type is not ValueType.DATE:
         yield "type", "expected date, which a grid of dates is of"
     if schema.grid.scale is not GridScale.DATES:

@@ -256,12 +256,10 @@ def _table_defaults(table: Table, schema: TableSchema) -> Iterator[tuple[str, st
 
 def _sums_defaults(table: Table) -> Iterator[tuple[str, str]]:
     """Yield what holds for sums where the policy does not say it."""
-    for column in table.values:
-        for key, value in _value_defaults(column):
-            yield f"values.{column.name}.{key}", value
-    for of_quantiles in table.quantiles:
-        for key, value in _value_defaults(of_quantiles):
-            yield f"quantiles.{of_quantiles.name}.{key}", value
+    found: dict[str, str] = {}
+    for column in reversed(table.numbers):
+        found |= {f"values.{column.name}.{key}": value for key, value in _value_defaults(column)}
+    yield from found.items()
 
 
 def _value_defaults(value: ValueColumn | QuantileColumn) -> Iterator[tuple[str, str]]:

@@ -1,7 +1,7 @@
 """The shape of a policy file, of which no key may be unknown: all of it, and the keys that files or types decide.
 
 A key that holds as it is stated is one of the model of its block, which is the value as well: `Currency`, `TableKeys`,
-`ColumnKeys`, `ValueSchema`, `TimeColumn`, `Contributions`. What one key means with another is checked in `policy`.
+`ColumnKeys`, `SummedSchema`, `TimeColumn`, `Contributions`. What one key means with another is checked in `policy`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dp_service.queries.policy_types import (
     Zone,
 )
 from dp_service.queries.tables import DEFAULT_MAX_K, TableKeys
-from dp_service.queries.value_columns import QuantileSchema, ValueSchema
+from dp_service.queries.value_columns import ValueSchema
 
 DOMAIN_KINDS = ("domain in the policy", "domain in a file")
 """The tags of the two kinds; they appear in no file."""
@@ -63,7 +63,6 @@ class TableSchema(TableKeys):
 
     columns: dict[Identifier, ColumnSchema]
     values: dict[Identifier, ValueSchema] = Field(default_factory=dict)
-    quantiles: dict[Identifier, QuantileSchema] = Field(default_factory=dict)
 
 
 class OfferedTableSchema(Stated):

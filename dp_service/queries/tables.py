@@ -159,6 +159,11 @@ class Table(TableKeys):
     forced: tuple[In, ...]
 
     @property
+    def numbers(self) -> tuple[ValueColumn | QuantileColumn, ...]:
+        """The columns that may be summed, and then those with quantiles: a column can be among both."""
+        return (*self.values, *self.quantiles)
+
+    @property
     def buckets(self) -> Sequence[BucketLength]:
         """Into which buckets of time questions may divide the time column, from the shortest on."""
         return () if self.time is None else tuple(self.time.buckets)
@@ -178,7 +183,7 @@ class Table(TableKeys):
     @property
     def most_elements(self) -> int:
         """In how many elements a question can count a member in full at most: by four columns, or functions of them."""
-        unstated = any(each.typical is None for each in (*self.values, *self.quantiles))
+        unstated = any(each.typical is None for each in self.numbers)
         most = max(
             self.most_typical, MAXIMUM_EDGES + 1 if unstated else 1, MOST_COHORTS if self.buckets else 1
         )

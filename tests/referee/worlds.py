@@ -42,12 +42,9 @@ _VALUES = """
       paid: {type: int64, lower: 0, upper: 40, row_lower: 0, row_upper: 15}
       owed: {type: decimal, quantum: '0.25', lower: -10, upper: 10, row_lower: -4, row_upper: 4}
 """
-_QUANTILES = """
-    quantiles:
-      paid: {type: int64, grid: {scale: linear, from: 0, to: 20, cells: 10}}
-      owed: {type: decimal, quantum: '0.25',
-        grid: {scale: linear, from: -8, to: 8, cells: 16}}
-"""
+_QUANTILES = _VALUES.replace(
+    "row_upper: 15", "row_upper: 15, grid: {scale: linear, from: 0, to: 20, cells: 10}"
+).replace("row_upper: 4", "row_upper: 4, grid: {scale: linear, from: -8, to: 8, cells: 16}")
 _IN_QUERY = "contributions: {bound: in_query, units: 40, min_count: 2"
 _SUMS = "sums: {max_members: 1000000, max_rows: 100000000}"
 _NAMES = "longest_list: 12"
@@ -80,8 +77,8 @@ _BOUNDED = tuple(
     for each in (
         _table("counts", _TIME, f"{_IN_QUERY}}}", _COUNTED),
         _table("sums", _SERIES, f"{_IN_QUERY}, {_SUMS}}}", _COUNTED) + _VALUES,
-        _table("looks", _TIME, f"{_IN_QUERY}, {_NAMES}, {_SUMS}}}", _COUNTED) + _VALUES + _QUANTILES,
-        _table("cells", _TIME, f"{_IN_QUERY}, {_SUMS}}}", _COUNTED) + _VALUES + _QUANTILES,
+        _table("looks", _TIME, f"{_IN_QUERY}, {_NAMES}, {_SUMS}}}", _COUNTED) + _QUANTILES,
+        _table("cells", _TIME, f"{_IN_QUERY}, {_SUMS}}}", _COUNTED) + _QUANTILES,
         _table("topics", _TIME, f"{_IN_QUERY}}}", _COUNTED)
         + "      topic: {type: string, group_by: true, filter: [in, not_in], "
         + f"lookup: {{column: article, file: topics.csv, hash: '{hash_of(TOPICS)}'}}}}\n",

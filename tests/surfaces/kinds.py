@@ -25,11 +25,10 @@ _VALUES = (
     "{amount: {type: int64, quantum: 1, lower: 0, upper: 10, row_lower: 0, row_upper: 10},"
     " price: {type: decimal, quantum: '0.25', lower: -2, upper: 9}}"
 )
-_GRID = (
-    "{amount: {type: int64, quantum: 1,"
-    " grid: {scale: linear, from: 0, to: 100, cells: 20}},"
-    " day: {type: date, grid: {scale: dates, from: 2024-01-01, to: 2024-01-29, step: 7}}}"
-)
+_CELLS = "grid: {scale: linear, from: 0, to: 100, cells: 20}"
+_DAYS = "day: {type: date, grid: {scale: dates, from: 2024-01-01, to: 2024-01-29, step: 7}}"
+_GRID = f"{{amount: {{type: int64, quantum: 1, {_CELLS}}}, {_DAYS}}}"
+_BOTH = _VALUES.replace("row_upper: 10", f"row_upper: 100, {_CELLS}").replace("{amount", f"{{{_DAYS}, amount")
 _PER_MEMBER = (
     "SELECT member_id, country, SUM(amount) AS paid, SUM(price) AS cost FROM clamped "
     "GROUP BY member_id, country"
@@ -51,8 +50,7 @@ tables:
     contributions: {{{_ONE_LOOK}, min_count: 2, {_SUMS}, longest_list: 3}}
     {_MEMBERS}
     columns: {typically(1, KNOWN)}
-    values: {_VALUES}
-    quantiles: {_GRID}
+    values: {_BOTH}
   clamped:
     member: member_id
     time: {{column: day, type: date, buckets: {{week: 1}}}}
@@ -62,7 +60,7 @@ tables:
     values: {_VALUES}
   quantiles: {{member: member_id, contributions: {{{_ONE_LOOK}}},
     measures: {{distinct_members: true, rows: 1}}, columns: {typically(1, KNOWN)},
-    quantiles: {_GRID}}}
+    values: {_GRID}}}
 """
 TABLES = (
     *("plain", "restricted", "unknown", "clipped", "bounded"),

@@ -33,10 +33,9 @@ def stored_unit(column: Column) -> TimeUnit | None:
 
 def types_of_csv(table: Table) -> dict[str, str]:
     """Return the types that a policy gives to columns of a CSV file, by their casefolded names."""
-    values: tuple[ValueColumn | QuantileColumn, ...] = (*table.values, *table.quantiles)
     kinds: list[tuple[str, EngineType | EngineValueType]] = [
         *((each.name, _held_as(each)) for each in table.own_columns),
-        *((each.name, EngineValueType(each.type)) for each in values),
+        *((each.name, EngineValueType(each.type)) for each in table.numbers),
     ]
     return {name.casefold(): OF_TEXTS[kind] for name, kind in kinds if kind in OF_TEXTS}
 

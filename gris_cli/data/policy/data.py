@@ -24,7 +24,7 @@ from dp_service.queries.render.dialects import DIALECTS
 from dp_service.queries.render.distinct import values_salt
 from dp_service.queries.suggestions import instead_of
 from dp_service.queries.tables import Table
-from dp_service.queries.value_columns import QuantileColumn, ValueColumn
+from dp_service.queries.value_columns import ValueColumn
 from dp_service.terms import GRID, BoundedBy, ColumnType, ValueType
 from gris_cli.data.errors import InputError
 from gris_cli.data.policy.column_types import (
@@ -182,15 +182,14 @@ def require_kept(table: Table, path: Path, blocks: Blocks | None = None) -> None
 
 
 def _require_columns(types: Mapping[str, str], table: Table) -> None:
-    values: tuple[ValueColumn | QuantileColumn, ...] = (*table.values, *table.quantiles)
-    names = [*(column.name for column in table.own_columns), *(value.name for value in values)]
+    names = [*(column.name for column in table.own_columns), *(value.name for value in table.numbers)]
     for name in (table.member, *names):
         if name.casefold() not in types:
             instead = instead_of(name, types)
             raise InputError(f"expected a column {name} in the data of {table.name}; {instead}")
     faults = [
         *(fault_of_type(column, types[column.name.casefold()]) for column in table.own_columns),
-        *(fault_of_value_type(value, types[value.name.casefold()]) for value in values),
+        *(fault_of_value_type(value, types[value.name.casefold()]) for value in table.numbers),
     ]
     if (fault := next((each for each in faults if each is not None), None)) is not None:
         raise InputError(fault)

@@ -1,4 +1,4 @@
-"""The blocks `values` and `quantiles` of a drafted policy."""
+"""The block `values` of a drafted policy."""
 
 from __future__ import annotations
 
@@ -13,16 +13,14 @@ from pinot_connector import formats
 _VALUES = (
     "What may be summed and averaged, of members beside a count of members, of rows beside one of rows. A row counts "
     "between row_lower and row_upper, and a member's total in one element between lower and upper: narrow bounds cut "
-    "what large members add, wide bring noise. `rows` of a member with a value count in full."
-)
-_QUANTILES = (
-    "Medians, percentiles, about the smallest and largest: of rows, or of members' totals, around a statement that "
-    "groups by the member. By a column they need its domain. DECIDE: the grid's ends should be what everybody knows."
+    "what large members add, wide bring noise. `rows` of a member with a value count in full. A grid offers medians, "
+    "percentiles, about the smallest and largest: of rows, or of members' totals, around a statement that groups by "
+    "the member. By a column they need its domain. DECIDE: the grid's ends should be what everybody knows."
 )
 
 
 def value_lines(values: Sequence[DraftValue]) -> Iterator[str]:
-    """Yield the block of what is summed; nothing if there are no numbers."""
+    """Yield the block of what is summed and has quantiles; nothing if there are no numbers."""
     if not values:
         return
     yield from comment(_VALUES, 4)
@@ -30,9 +28,11 @@ def value_lines(values: Sequence[DraftValue]) -> Iterator[str]:
     for each in values:
         yield from comment(_cuts(each) + _bins(each), 6)
         (lower, upper), (row_lower, row_upper) = each.totals, each.rows
+        scale, begin, end, cells = each.grid
         yield (
             f"      {key(each.name)}: {{type: {each.type}{_quantum(each)}, lower: {lower}, upper: {upper}, "
-            f"row_lower: {row_lower}, row_upper: {row_upper}, rows: {each.rows_of_member}}}"
+            f"row_lower: {row_lower}, row_upper: {row_upper}, rows: {each.rows_of_member}, grid: {{scale: {scale}, "
+            f"from: {_number(begin)}, to: {_number(end)}, cells: {cells}, rows: {each.rows_ranked}}}}}"
         )
 
 
@@ -58,21 +58,6 @@ def share_text(share: float) -> str:
     if share < 0.0005:
         return "next to nothing"
     return f"about {100 * share:.1g} %" if share < 0.095 else f"about {round(10 * share)}0 %"
-
-
-def quantile_lines(values: Sequence[DraftValue]) -> Iterator[str]:
-    """Yield the block of quantiles; nothing if there are no numbers."""
-    if not values:
-        return
-    yield from comment(_QUANTILES, 4)
-    yield "    quantiles:"
-    for each in values:
-        (lower, upper), (scale, begin, end, cells) = each.rows, each.grid
-        rows = f", row_lower: {lower}, row_upper: {upper}" if upper < end else ""
-        yield (
-            f"      {key(each.name)}: {{type: {each.type}{_quantum(each)}, rows: {each.rows_ranked}{rows}, "
-            f"grid: {{scale: {scale}, from: {_number(begin)}, to: {_number(end)}, cells: {cells}}}}}"
-        )
 
 
 def _quantum(each: DraftValue) -> str:

@@ -12,7 +12,7 @@ from dp_service.terms import ColumnType
 from gris_cli.data.policy.draft import Draft, DraftColumn, Role, draft_of, member_of
 from gris_cli.data.policy.draft_contents import contents_of, has_rows, reading
 from gris_cli.data.policy.draft_numbers import DraftValue, values_of
-from gris_cli.data.policy.draft_numbers_text import quantile_lines, share_text, value_lines
+from gris_cli.data.policy.draft_numbers_text import share_text, value_lines
 from gris_cli.data.policy.draft_shape import (
     CURRENCY,
     MOST_UNITS,
@@ -48,7 +48,7 @@ _EARLIER_ROWS = (
 _UNREAD = (
     "It was made from names and types of columns. No row was read: no value and no count of your data is in this file, "
     "so anyone may read it. It is safe as it stands, whatever the data are. Answers are better with `contributions`, "
-    "and `values` and `quantiles` need it: a draft of a file has them."
+    "and `values` needs it: a draft of a file has them."
 )
 _THEN = "Then: gris check THIS_FILE --data TABLE=PATH"
 _CURRENCY = (
@@ -213,7 +213,6 @@ def _table(drafted: Drafted) -> Iterator[str]:
     yield f"    columns:{' {}' if is_empty else ''}"
     yield from lines
     yield from value_lines(drafted.values)
-    yield from quantile_lines(drafted.values)
 
 
 def _time_lines(drafted: Drafted) -> Iterator[str]:

@@ -69,14 +69,14 @@ class Clamped:
 
 def unusable(table: Table) -> Iterator[tuple[_Valued, str]]:
     """Yield the columns of which rows are left out for their value, with the condition for these rows."""
-    for value in _columns(table):
+    for value in table.numbers:
         if conditions := _usable(value):
             yield value, f"NOT ({' AND '.join(conditions)})"
 
 
 def clamped(connection: duckdb.DuckDBPyConnection, table: Table) -> Iterator[Clamped]:
     """Count what clamping changes of rows, and of members' totals in one element: all, and of each column."""
-    for value in _columns(table):
+    for value in table.numbers:
         with reading_column(value.name):
             yield from _clamped_of(connection, table, value)
 
@@ -87,11 +87,6 @@ def _clamped_of(connection: duckdb.DuckDBPyConnection, table: Table, value: _Val
         return
     for column in (None, *(each for each in table.columns if each.group_by)):
         yield _of_totals(connection, table, value, column)
-
-
-def _columns(table: Table) -> tuple[_Valued, ...]:
-    """Return the columns that may be summed, and those with quantiles."""
-    return (*table.values, *table.quantiles)
 
 
 def _asking(table: Table, value: _Valued) -> CanonicalQuery:

@@ -76,7 +76,7 @@ tables:
                      longest_list: 400}}
     measures: {{distinct_members: true, rows: 2}}
     columns: {typically(1, _COLUMNS.replace("NULLS", ""))}
-    quantiles:
+    values:
       price: {{type: decimal, quantum: '0.01',
                grid: {{scale: linear, from: -4, to: 16, cells: 10}}}}
       whole: {{type: int64, nulls: keep, null_value: 2, row_lower: -5, row_upper: 20,

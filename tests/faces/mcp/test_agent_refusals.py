@@ -43,9 +43,8 @@ tables:
       vehicle: {type: int64, group_by: true, typical: 8, filter: [in, not_in, range]}
       picked_up_at: {type: timestamp, filter: [range]}
     values:
-      price_cents: {type: int64, lower: 0, upper: 256, row_lower: 0, row_upper: 16}
-    quantiles:
-      price_cents: {type: int64, grid: {scale: linear, from: 0, to: 32768, cells: 512}}
+      price_cents: {type: int64, lower: 0, upper: 256, row_lower: 0, row_upper: 16,
+        grid: {scale: linear, from: 0, to: 32768, cells: 512}}
   visits:
     member: m
     measures: {events: {tau: 4, tau_is: assumed}}

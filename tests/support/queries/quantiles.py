@@ -41,7 +41,7 @@ tables:
     columns:
       member: {{type: string}}
       text: {{type: string, group_by: true, typical: {typical}, domain: [a, b, z]}}
-    quantiles:
+    values:
       whole: {whole}
       number: {number}
 """
@@ -162,7 +162,7 @@ tables:
     columns:
       member: {{type: string}}
       text: {{type: string, group_by: true, typical: 1, domain: [a, b]}}
-    quantiles:
+    values:
       day: {{type: date, grid: {{scale: dates, from: 2011-01-01, to: 2011-01-29, step: 7}}}}
 """
 """Four weeks."""

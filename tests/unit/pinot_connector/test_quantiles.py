@@ -45,7 +45,7 @@ from tests.support.some import some
 from tests.support.world import new_account
 
 _QUANTILES = """
-    quantiles:
+    values:
       whole: {type: int64, grid: {scale: linear, from: -5, to: 15, cells: 20}}
       number: {type: decimal, quantum: '0.5',
                grid: {scale: geometric, from: 1, to: 200, cells: 12}}
@@ -68,7 +68,7 @@ tables:
     member: member
     measures: {{distinct_members: true, events: {{tau: 1, tau_is: clipped}}}}
     columns: {{member: {{type: string}}}}
-    quantiles:
+    values:
       day: {{type: date, grid: {{scale: dates, from: 2011-01-01, to: 2011-01-29, step: 7}}}}
   unbounded:
     member: member

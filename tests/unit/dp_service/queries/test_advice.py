@@ -26,11 +26,10 @@ tables:
       user: {{type: string}}
       device: {{type: string, group_by: true, typical: 1, domain: [mobile, desktop]}}
       page: {{type: string, group_by: true, typical: 1, filter: [in]}}
-    {values}
-    quantiles: {{amount: {{type: int64, grid: {{scale: linear, from: 0, to: 100, cells: 20}}}}}}
+    values: {{amount: {{type: int64, {bounds}grid: {{scale: linear, from: 0, to: 100, cells: 20}}}}}}
 """
 ROWS, SUMS = ", rows: 8", ", sums: {max_members: 1000000, max_rows: 1000000}"
-VALUES = "values: {amount: {type: int64, lower: 0, upper: 100}}"
+BOUNDS = "lower: 0, upper: 100, "
 EVERY = tuple(product((ROWS, ""), (SUMS, "")))
 EACH = "(SELECT user, COUNT(*) AS n FROM events GROUP BY user)"
 
@@ -62,7 +61,7 @@ EACH = "(SELECT user, COUNT(*) AS n FROM events GROUP BY user)"
 def test_advice_is_answered_when_pasted(question: str, offered: list[tuple[str, str]]) -> None:
     """As it stands in the refusal, whether or not the policy counts rows and has sums."""
     for rows, sums in offered:
-        policy = parse_policy(POLICY.format(rows=rows, sums=sums, values=VALUES if sums else ""))
+        policy = parse_policy(POLICY.format(rows=rows, sums=sums, bounds=BOUNDS if sums else ""))
         with pytest.raises((QuestionError, RefusedByPolicyError)) as refused:
             resolve(parse_sql(question, policy), policy, now=0)
         advised = re.search("SELECT .* FROM .*", str(refused.value).splitlines()[0])

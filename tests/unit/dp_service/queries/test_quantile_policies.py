@@ -30,7 +30,7 @@ tables:
     columns:
       member: {type: string}
       text: {type: string, group_by: true, typical: 1, domain: [a, b]}
-    quantiles:
+    values:
       number: {type: decimal, quantum: '0.01',
                grid: {scale: linear, from: 0, to: 20, cells: 10}}
 """
@@ -80,14 +80,14 @@ def test_no_cell_of_rows_is_beyond_the_largest_row(scale: str) -> None:
         ("to: 20", "to: '1e15'", "grid.to", "from -2^50 to 2^50"),
         ("quantum: '0.01'", "quantum: '0.03'", "number.quantum", "one divided by a whole number"),
         ("type: decimal", "type: int64", "number.quantum", "a whole number for an int64 column"),
-        ("'0.01',", "'0.01', row_upper: 100000000000,", "quantiles.number", "could reach 2^53"),
+        ("'0.01',", "'0.01', row_upper: 100000000000,", "values.number", "could reach 2^53"),
         ("'0.01',", "'0.01', member_value: total,", "number.member_value", "there is no such key"),
         ("'0.01',", "'0.01', row_lower: 30,", "number.row_upper", "more than row_lower"),
         ("'0.01',", "'0.01', nulls: keep,", "number.null_value", "stands for NULL"),
         ("distinct_members: true", "rows: 1", "distinct_members", "expected true"),
         ("      number: {type", "      member: {type", "member", "other than the member column"),
-        ("      number: {type", "      MEMBER: {type", "quantiles.MEMBER", "differ in more than case"),
-        ("      number: {type", "      text: {type", "quantiles.text", "the type, int64"),
+        ("      number: {type", "      MEMBER: {type", "values.MEMBER", "differ in more than case"),
+        ("      number: {type", "      text: {type", "values.text", "the type, int64"),
     ],
 )
 def test_a_policy_with_a_fault_is_refused_by_key(old: str, new: str, key: str, message: str) -> None:
@@ -120,7 +120,7 @@ def test_a_policy_with_a_fault_is_refused_by_key(old: str, new: str, key: str, m
         ("type: date,", "type: int64,", "day.type", "expected date"),
         ("type: date,", "type: date, quantum: 2,", "day.quantum", "whole days"),
         ("type: date,", "type: date, nulls: keep,", "day.nulls", "expected drop"),
-        ("text: {", "day: {type: int64}\n      text: {", "quantiles.day", "the table's columns give, int64"),
+        ("text: {", "day: {type: int64}\n      text: {", "values.day", "the table's columns give, int64"),
     ],
 )
 def test_a_column_of_days_with_a_fault_is_refused_by_key(old: str, new: str, key: str, message: str) -> None:
@@ -139,7 +139,7 @@ def test_days_have_a_grid_of_equally_many_and_are_never_summed() -> None:
     parameters = resolve(asked("day", of=MemberValue.LARGEST), days_policy(), now=NOW).parameters
     assert carried(parameters) == parameters
     with pytest.raises(PolicyError, match="days are not summed"):
-        parse_policy(POLICY + "    values: {number: {type: date, lower: 0, upper: 1}}\n")
+        parse_policy(POLICY.replace("{type: decimal", "{lower: 0, upper: 1, type: date"))
 
 
 def test_a_grid_that_doubles_cannot_divide_is_refused() -> None:

@@ -42,10 +42,9 @@ tables:
       subject: {{type: string, group_by: true, typical: 2,
                 lookup: {{column: article, file: subjects.csv, hash: '{hash_of(SUBJECTS)}'}}}}
     values:
-      paid: {{type: int64, lower: 0, upper: 100, typical: 3, rows: 5}}
+      paid: {{type: int64, lower: 0, upper: 100, typical: 3, rows: 5,
+             grid: {{scale: linear, from: 0, to: 100, cells: 50, rows: 7}}}}
       owed: {{type: int64, lower: 0, upper: 100}}
-    quantiles:
-      paid: {{type: int64, rows: 7, grid: {{scale: linear, from: 0, to: 100, cells: 50}}}}
 """
 YEAR = "day >= '2024-01-01' AND day < '2025-01-01'"
 QUARTER = "day >= '2024-01-01' AND day < '2024-04-01'"
@@ -233,7 +232,7 @@ def test_delta_is_the_most_elements_of_a_member_with_typical_values(
         ("bound: in_query", "bound: assumed", "tables.t.contributions.delta"),
         ("bound: in_query", "bound: assumed, delta: 3", "tables.t.columns.page.typical"),
         ("rows: 5", "rows: 101", "values.paid.rows: expected at most rows of the measures"),
-        ("rows: 7", "rows: 0", "quantiles.paid.rows"),
+        ("rows: 7", "rows: 0", "values.paid.grid.rows"),
     ],
 )
 def test_a_policy_says_what_is_typical_of_each_column(old: str, new: str, key: str) -> None:

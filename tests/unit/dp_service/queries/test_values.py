@@ -79,7 +79,7 @@ def test_bounds_are_whole_numbers_of_the_quantum() -> None:
             "    values:\n      number: " + NUMBER,
             "",
             "contributions.sums",
-            "expected values or quantiles as well",
+            "expected values as well",
         ),
         (
             "measures: {distinct_members: true}",

@@ -77,8 +77,9 @@ tables:
       m: {type: string}
       item: {type: string, group_by: true, typical: 2, filter: [in], domain: [element_a, element_b, element_c]}
       place: {type: string, group_by: true, typical: 2, filter: [in, not_in], null_value: element_null, nulls: keep}
-    values: {amount: {type: int64, lower: 0, upper: 10}}
-    quantiles: {age: {type: int64, grid: {scale: linear, from: 0, to: 100, cells: 50}}}
+    values:
+      amount: {type: int64, lower: 0, upper: 10}
+      age: {type: int64, grid: {scale: linear, from: 0, to: 100, cells: 50}}
 """
 WHERE = "FROM t WHERE place = 'compared_with' AND item IN ('element_a', 'element_b') GROUP BY 1"
 QUESTIONS = [

@@ -190,7 +190,7 @@ tables:
     columns:
       m: {type: string}
       shop: {type: string, group_by: true}
-    quantiles:
+    values:
       amount: {type: decimal, quantum: 0.5, grid: {scale: linear, from: 0, to: 10, cells: 5},
                row_lower: -2, row_upper: 8}
 """
@@ -214,9 +214,8 @@ def test_the_owner_sees_what_a_grid_changes(tmp_path: Path, capsys: pytest.Captu
         require_kept(table, data)
 
 
-BOTH = f"""{POLICY}    quantiles:
-      amount: {{type: decimal, quantum: 0.5,
-               grid: {{scale: linear, from: 0, to: 10, cells: 5}}}}
+GRID = "grid: {scale: linear, from: 0, to: 8, cells: 4}"
+BOTH = f"""{POLICY.replace("row_upper: 8}", f"row_upper: 8, {GRID}}}")}
       seen: {{type: date, grid: {{scale: dates, from: 2025-01-01, to: 2025-01-15, step: 7}}}}
 """
 

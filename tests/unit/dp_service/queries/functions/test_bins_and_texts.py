@@ -71,7 +71,7 @@ def test_a_query_without_another_one_inside_has_pinots_own_integers(function: st
     """Pinot 0.11 reads no BIGINT."""
     cells = "{type: int64, grid: {scale: linear, from: 0, to: 20, cells: 10}}"
     policy = parse_policy(
-        LISTED.format(more="", tau_is="clipped", delta=", delta: 2") + f"    quantiles: {{whole: {cells}}}\n"
+        LISTED.format(more="", tau_is="clipped", delta=", delta: 2") + f"    values: {{whole: {cells}}}\n"
     )
     sql = f"SELECT {function}, COUNT(DISTINCT member) FROM t GROUP BY 1"  # noqa: S608 - the test's own
     query = render(resolve(parse_sql(sql, policy), policy, now=0), "pinot")

@@ -95,7 +95,7 @@ tables:
     member: member
     measures: {{distinct_members: true}}
     columns: {{member: {{type: string}}}}
-    quantiles:
+    values:
       whole: {{type: int64, grid: {{scale: {scale}, from: {low}, to: {high}, cells: {cells}}}}}
 """
 
