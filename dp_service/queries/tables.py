@@ -30,7 +30,7 @@ from dp_service.queries.table_contributions import Contributions
 from dp_service.queries.time_parts import TimePart
 from dp_service.queries.times import TimeColumn
 from dp_service.queries.value_columns import QuantileColumn, ValueColumn
-from dp_service.terms import Consistency, CountNoise, ValueType
+from dp_service.terms import BoundedBy, Consistency, CountNoise, ValueType
 
 _NumberColumn = TypeVar("_NumberColumn", QuantileColumn, ValueColumn)
 
@@ -297,12 +297,12 @@ class Table(TableKeys):
             if offered.measure == measure:
                 is_shared = measure is Measure.EVENTS and self.measures.rows is not None
                 return ceil(offered.tau / shares) if is_shared else offered.tau
-        offered_counts = [_count(each.measure, self) for each in self.measures.offered]
-        raise RefusedByPolicyError(
-            Rule.MEASURE,
-            f"the policy does not offer {_count(measure, self)} for the table {self.name}; "
-            f"it offers {' and '.join(offered_counts)}",
-        )
+        offered_counts = " and ".join(_count(each.measure, self) for each in self.measures.offered)
+        stated = self.contributions
+        what = f"the policy does not offer {_count(measure, self)} for the table {self.name}"
+        if stated is not None and stated.bounded_by is BoundedBy.PREPARED:
+            what = f"the table {self.name} is a prepared copy, of members and their weights: no other counts follow"
+        raise RefusedByPolicyError(Rule.MEASURE, f"{what}; it offers {offered_counts}")
 
     def rows_with_value(self, column: ValueColumn, shares: Fraction) -> int:
         """Return how many rows of a member count in full in an element, of those with a value of a column.

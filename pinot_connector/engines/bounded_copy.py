@@ -39,8 +39,6 @@ CALENDAR_PERIOD = re.compile(r"(?:day|week|month)\((?P<column>[A-Za-z_][A-Za-z0-
 _SPARK_SCHEMA = "org.apache.spark.sql.parquet.row.metadata"
 """Where Spark writes its schema. It can write no other key, so its copies state their bound at the member's column."""
 
-_NULLS = {"refused": False, "dropped": True}
-
 
 class BoundedCopyError(ValueError):
     """A file is no bounded copy, or no longer the one that was made; the text says where, and repeats no row."""
@@ -58,8 +56,6 @@ class CopyStatement:
         period: "period", the column whose value is a row's period, `ONE_PERIOD` if all rows are one period, or
             the periods of the calendar into which a column's days fall (`CALENDAR_PERIOD`).
         rule: "rule", the name of the rule that gives weights.
-        drops_nulls: "nulls", whether rows without member, element or period were "dropped"; else they were "refused".
-        rows_without_values: "rows_without_values", how many rows were dropped for that reason.
         rows: "rows", how many rows the copy has, over all its files.
     """
 
@@ -69,8 +65,6 @@ class CopyStatement:
     typical: int
     period: str
     rule: str
-    drops_nulls: bool
-    rows_without_values: int
     rows: int
 
     @property
@@ -91,8 +85,6 @@ class CopyStatement:
                 "typical": self.typical,
                 "period": self.period,
                 "rule": self.rule,
-                "nulls": "dropped" if self.drops_nulls else "refused",
-                "rows_without_values": self.rows_without_values,
                 "rows": self.rows,
             },
             ensure_ascii=False,
@@ -196,17 +188,12 @@ def _decoded(value: bytes, file: Path) -> CopyStatement:
 def _checked(stated: dict[str, object]) -> CopyStatement | None:
     """Return the statement, or None if a key is missing or has another type."""
     texts = [stated.get(key) for key in ("table", "member", "period", "rule")]
-    numbers = [stated.get(key) for key in ("typical", "rows_without_values", "rows")]
-    elements, nulls = stated.get("elements"), stated.get("nulls")
+    numbers, elements = [stated.get(key) for key in ("typical", "rows")], stated.get("elements")
     if not (_are_texts(texts) and _are_texts(elements) and elements and _are_counts(numbers) and numbers[0]):
         return None
-    if not isinstance(nulls, str) or nulls not in _NULLS:
-        return None
     table, member, period, rule = texts
-    typical, rows_without_values, rows = numbers
-    return CopyStatement(
-        table, member, tuple(elements), typical, period, rule, _NULLS[nulls], rows_without_values, rows
-    )
+    typical, rows = numbers
+    return CopyStatement(table, member, tuple(elements), typical, period, rule, rows)
 
 
 def _are_texts(values: object) -> TypeGuard[list[str]]:

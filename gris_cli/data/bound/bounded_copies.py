@@ -56,8 +56,6 @@ class BoundedCopyRequest:
             typical=self.typical,
             period=self.columns.stated_period,
             rule=RULE,
-            drops_nulls=self.drops_nulls,
-            rows_without_values=made.rows_without_values,
             rows=made.pairs,
         )
 

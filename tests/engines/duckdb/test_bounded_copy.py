@@ -16,7 +16,7 @@ from pinot_connector.engines.bounded_copy import BoundedCopyError, CopyStatement
 from pinot_connector.errors import EngineRefused
 
 ROWS = "SELECT 'ada' AS who, 'x' || i AS what, 'may' AS month, 100 AS weight FROM range(3) t(i)"
-COPY = CopyStatement("visits", "who", ("what",), 3, "all", "weights/v1", True, 2, 3)
+COPY = CopyStatement("visits", "who", ("what",), 3, "all", "weights/v1", 3)
 
 
 def write(path: Path, stated: str | None, rows: str = ROWS, key: str = "gris_bound") -> Path:
@@ -37,7 +37,7 @@ def changed(**values: object) -> str:
     "copy",
     [
         COPY,
-        replace(COPY, period="month", drops_nulls=False, rows_without_values=0),
+        replace(COPY, period="month"),
         replace(COPY, table="ta'ble é😀", elements=("what", "month")),
     ],
     ids=str,
@@ -62,8 +62,6 @@ def test_what_a_file_states_is_read(tmp_path: Path, copy: CopyStatement) -> None
         (changed(rows=-1), "in another form"),
         (changed(elements=[]), "in another form"),
         (changed(elements="what"), "in another form"),
-        (changed(nulls="kept"), "in another form"),
-        (changed(nulls=["dropped"]), "in another form"),
         (changed(table=""), "in another form"),
         (changed(member="nobody"), "states a column nobody, which it does not have"),
         (changed(elements=["what", "where"]), "states a column where"),

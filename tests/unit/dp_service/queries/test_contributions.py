@@ -422,6 +422,12 @@ def test_a_second_count_of_a_copy_is_refused() -> None:
         resolve(asked, policy_of(f"{PREPARED}, period: all"), now=0)
 
 
+def test_a_count_of_the_rows_of_a_copy_is_refused_and_the_copy_named() -> None:
+    """The policy offers none, and a user who reads so would look for a key that offers it."""
+    with pytest.raises(RefusedByPolicyError, match=r"t is a prepared copy.*; it offers COUNT\(DISTINCT m\)"):
+        resolved(policy_of(f"{PREPARED}, period: all"), measure=Measure.EVENTS)
+
+
 def test_a_copy_answers_no_part_of_a_text() -> None:
     """Several elements of a member may have the same one."""
     policy = policy_of(f"{PREPARED}, period: all")
