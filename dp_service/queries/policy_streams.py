@@ -22,18 +22,13 @@ def check_streams(policy: Policy, fault: Fault) -> None:
             continue
         path = ("tables", table.name, "time")
         if table.time.complete_by is None:
-            for key in ("replaced_rows", "replaced_by", "offline_part"):
+            for key in ("replaced_rows", "offline_part"):
                 if getattr(table.time, key) is not None:
                     fault(
                         (*path, key),
                         "expected complete_by as well: it is about a table that takes in a stream",
                     )
             continue
-        if table.time.replaced_by is not None and table.time.replaced_rows is None:
-            fault(
-                (*path, "replaced_by"),
-                "expected replaced_rows as well: it is about a table whose rows are replaced",
-            )
         if table.time.refresh is None:
             fault(
                 (*path, "complete_by"),

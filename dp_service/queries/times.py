@@ -67,6 +67,16 @@ class CompleteBy(StrEnum):
     DELAY = "delay"
 
 
+class ReplacedRows(StrEnum):
+    """Which rows newer ones may replace: those of periods that are not closed, by a key that the member is part of.
+
+    By the same member: the member may not be part of the key, but rows with one key are of one member.
+    """
+
+    UNTIL_CLOSED = "until_closed"
+    UNTIL_CLOSED_BY_SAME_MEMBER = "until_closed_by_same_member"
+
+
 _Offered = TypeVar("_Offered", BucketLength, TimePart)
 
 
@@ -101,8 +111,7 @@ class TimeColumn(Stated):
             clocks differ.
         complete_by: How it is known that all rows of a closed period are in; None: the policy knows of no stream.
         replaced_rows: Newer rows of the stream may replace older ones, but none of a closed period. Its author promises
-            this and the two below.
-        replaced_by: Rows with one key are of one member, though the member may not be part of the key.
+            this and the one below.
         offline_part: The table may have an offline part, which holds every row of each day up to its last one.
         buckets: Into which buckets questions may divide the column, from the shortest on, and in how many of them a
             member typically has rows; None: the query bounds no members.
@@ -118,8 +127,7 @@ class TimeColumn(Stated):
     refresh: Annotated[Refresh, Field(strict=False)] | None = None
     delay_minutes: Annotated[int, Field(ge=0, le=MAXIMUM_DELAY_MINUTES)] = DEFAULT_DELAY_MINUTES
     complete_by: Annotated[CompleteBy, Field(strict=False)] | None = None
-    replaced_rows: Literal["until_closed"] | None = None
-    replaced_by: Literal["same_member"] | None = None
+    replaced_rows: Annotated[ReplacedRows, Field(strict=False)] | None = None
     offline_part: Literal["whole_days"] | None = None
     buckets: Annotated[
         dict[Annotated[BucketLength, Field(strict=False)], _Typical],

@@ -14,7 +14,7 @@ from dp_service.queries.functions import NAMES_OF_MEMBERS
 from dp_service.queries.intervals import YEARS_OF_TIMESTAMPS
 from dp_service.queries.resolution import Resolution
 from dp_service.queries.structured import Free
-from dp_service.queries.times import CompleteBy
+from dp_service.queries.times import CompleteBy, ReplacedRows
 from dp_service.releases.exactness import at_other_prices, of_other_prices
 from dp_service.releases.kinds import AnyKind, kind_of
 from dp_service.releases.kinds.coverage import in_words
@@ -343,7 +343,7 @@ def _stream(resolution: Resolution) -> Iterator[Statement]:
                 "The table takes in a stream: that its rows are in by the time a period is closed is a promise of the "
                 "policy's author, and only a consumer that has stopped is noticed.",
             )
-    if time.replaced_by is not None:
+    if time.replaced_rows is ReplacedRows.UNTIL_CLOSED_BY_SAME_MEMBER:
         yield Statement(
             "rows.replaced",
             "Newer rows replace older ones with their key: that none of a closed period is replaced, and each only by "

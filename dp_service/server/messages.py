@@ -23,7 +23,7 @@ from dp_service.queries.elements import days_of
 from dp_service.queries.read_columns import ReadColumn, ReadValue
 from dp_service.queries.render import Feature
 from dp_service.queries.resolution import ClosedStream
-from dp_service.queries.times import CompleteBy, TimeUnit
+from dp_service.queries.times import CompleteBy, ReplacedRows, TimeUnit
 from dp_service.releases.histogram import HistogramError
 from dp_service.releases.kinds.views import AnsweredAggregate, ShownSums
 from dp_service.releases.statements import Statement
@@ -183,7 +183,7 @@ def closed_stream(stream: ClosedStream | None) -> dp_pb2.ClosedStream | None:
         offline_days_are_whole=stream.time.offline_part is not None,
         # Only a table whose rows are replaced has a key.
         member_column=stream.member if stream.time.replaced_rows is not None else "",
-        replaced_by_same_member=stream.time.replaced_by is not None,
+        replaced_by_same_member=stream.time.replaced_rows is ReplacedRows.UNTIL_CLOSED_BY_SAME_MEMBER,
     )
 
 

@@ -37,8 +37,8 @@ def require_closed_rows(parts: TableParts, key: Collection[str], stream: ClosedS
         raise EngineRefused(
             f"rows of the table replace others with their key, and the member column {stream.member} is not part of it "
             "(primaryKeyColumns of the schema), so that rows of one member could take those of others out of the "
-            "counts; a policy that states time.replaced_by: same_member promises that rows with one key are of one "
-            "member"
+            "counts; a policy that states time.replaced_rows: until_closed_by_same_member promises that "
+            "rows with one key are of one member"
         )
     if parts.forgets_keys is not None:
         raise EngineRefused(

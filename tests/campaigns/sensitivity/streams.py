@@ -119,7 +119,7 @@ def stream_worlds(draw: st.DrawFn) -> StreamWorld:
     promises = ""
     if key is not None and draw(st.integers(0, 4)):
         promises += ", replaced_rows: until_closed"
-        promises += ", replaced_by: same_member" if key[0] == "orderer" and draw(st.integers(0, 3)) else ""
+        promises += "_by_same_member" if key[0] == "orderer" and draw(st.integers(0, 3)) else ""
     if pushed is not None and kept.lacks is None and draw(st.integers(0, 4)):
         promises += ", offline_part: whole_days"
     rows = draw(st.lists(_row(), min_size=6, max_size=20))

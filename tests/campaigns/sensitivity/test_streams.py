@@ -25,7 +25,7 @@ from .streams import (
 )
 
 REPLACED = ", replaced_rows: until_closed"
-SAME_MEMBER = ", replaced_by: same_member"
+SAME_MEMBER = "_by_same_member"
 WHOLE_DAYS = ", offline_part: whole_days"
 
 

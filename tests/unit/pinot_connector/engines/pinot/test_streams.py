@@ -309,7 +309,9 @@ def test_a_key_that_the_member_is_not_part_of_needs_another_promise(
     pinot.replies["/tables/t"] = {"REALTIME": {"upsertConfig": {"mode": "FULL"}}}
     pinot.replies["/tables/t/schema"] |= schema
     promised = replace(BY_OFFSETS, replaced_until_closed=True, member="m")
-    with pytest.raises(EngineRefused, match=r"member column m is not part of it.*replaced_by: same_member"):
+    with pytest.raises(
+        EngineRefused, match=r"member column m is not part of it.*until_closed_by_same_member"
+    ):
         confirmed(engine, asked(promised))
     assert pinot.queries == []
     assert [5] == confirmed(engine, asked(replace(promised, replaced_by_same_member=True))).counts
