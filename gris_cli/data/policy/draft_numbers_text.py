@@ -15,7 +15,8 @@ _VALUES = (
     "between row_lower and row_upper, and a member's total in one element between lower and upper: narrow bounds cut "
     "what large members add, wide bring noise. `rows` of a member with a value count in full. A grid offers medians, "
     "percentiles, about the smallest and largest: of rows, or of members' totals, around a statement that groups by "
-    "the member. By a column they need its domain. DECIDE: the grid's ends should be what everybody knows."
+    "the member; by a column once that column's line has a `domain`. DECIDE: the grid's ends should be what everybody "
+    "knows."
 )
 
 
@@ -45,11 +46,14 @@ def _bins(each: DraftValue) -> str:
 
 
 def _cuts(each: DraftValue) -> str:
-    (_, upper), (_, row_upper) = each.totals, each.rows
+    (_, upper), (row_lower, row_upper) = each.totals, each.rows
+    ends = (
+        f"row_lower {row_lower} and row_upper {row_upper} cut" if row_lower else f"row_upper {row_upper} cuts"
+    )
     missing = f" {share_text(each.missing).capitalize()} of rows have no value." if each.missing > 0 else ""
     return (
         f"DECIDE: upper {upper} cuts {share_text(each.cut)} of the sum of members' totals over all rows; "
-        f"row_upper {row_upper} cuts {share_text(each.rows_cut)} of the sum of rows.{missing}"
+        f"{ends} {share_text(each.rows_cut)} of the sum of rows.{missing}"
     )
 
 
