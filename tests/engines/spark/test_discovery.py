@@ -43,7 +43,8 @@ def _session(spark: SparkSession, partitions: int) -> SparkSession:
 
 
 # The test below compares what SIPS releases.
-@pytest.mark.parametrize("method", long_but(lambda method: method is Method.MAD2R, METHODS))
+@pytest.mark.nightly
+@pytest.mark.parametrize("method", METHODS)
 def test_spark_releases_what_arrays_release(spark: SparkSession, path: Path, method: Method) -> None:
     """The same seed gives the same elements in the same rounds."""
     parameters = parameters_of(method)

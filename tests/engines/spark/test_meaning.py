@@ -160,7 +160,9 @@ def test_a_row_whose_text_is_not_utf8_is_left_out_where_the_question_names_the_c
         assert (["p"], [5]) == (answer.elements[0], answer.counts)
 
 
-@pytest.mark.parametrize("policy", [DROPPED, KEPT], ids=["dropped", "kept"])
+@pytest.mark.parametrize(
+    "policy", [pytest.param(DROPPED, marks=pytest.mark.nightly), KEPT], ids=["dropped", "kept"]
+)
 def test_the_same_rows_meet_a_condition_as_in_the_reference(
     spark: SparkSession, tmp_path: Path, policy: Policy
 ) -> None:

@@ -19,7 +19,8 @@ from dp_service.releases.translation import IssueContext, plan_for
 from dp_service.terms import ColumnType
 from tests.unit.dp_service.identities import KEY
 
-RELEASES = [100, pytest.param(300, marks=pytest.mark.nightly)]
+# How many elements are drawn of each kind of data: the fewer a release has, the more releases there are.
+ELEMENTS = [600, pytest.param(7500, marks=pytest.mark.nightly)]
 CONFIDENCE = 0.8
 DATA = {
     "few large": [900, 500, 480, 60, 40, 3],
@@ -141,14 +142,14 @@ def count_beside(asked: dict[str, str]) -> str:
 
 
 def misses(
-    asked: dict[str, str], counts: list[int], releases: int, *, known: bool, end: str
+    asked: dict[str, str], counts: list[int], elements: int, *, known: bool, end: str
 ) -> Iterator[tuple[str, bool]]:
     """Yield for each number that is shown in any release whether its interval misses it."""
     names = ", ".join(f"n{place:02}" for place in range(len(counts)))
     policy = parse_policy(POLICY.format(domain=f", domain: [{names}]" if known else ""))
     sql = f"SELECT item, {count_beside(asked)}, {', '.join(asked.values())} FROM t GROUP BY item{end}"  # noqa: S608
     resolution = resolve(parse_sql(sql, policy), policy, now=0)
-    for number in range(releases):
+    for number in range(elements // len(counts)):
         plan = plan_for(resolution, f"v{number}", KEY, IssueContext(0, bytes(32)))
         found = release(plan, histogram_of(plan, resolution, counts), KEY, confidence=CONFIDENCE)
         true = [counts[int(str(element[0])[1:])] for element in found.elements]
@@ -159,7 +160,7 @@ def misses(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("releases", RELEASES)
+@pytest.mark.parametrize("elements", ELEMENTS)
 @pytest.mark.parametrize(("known", "end"), [(True, "all"), (False, "all"), (False, "cut by a number")])
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize(
@@ -167,12 +168,12 @@ def misses(
     [(NUMBERS, (1 - CONFIDENCE) / 2), (AVERAGES, (1 - CONFIDENCE) / 2), (COMPARED, 1 - CONFIDENCE)],
 )
 def test_intervals_of_numbers_cover_them(
-    asked: dict[str, str], level: float, data: str, *, known: bool, end: str, releases: int
+    asked: dict[str, str], level: float, data: str, *, known: bool, end: str, elements: int
 ) -> None:
     """A sum and an average are each wrong at most half as often as a count may be, and what is of both as often."""
     tried, missed = Counter[str](), Counter[str]()
     counts = [each * (10 if asked is AVERAGES else 1) for each in DATA[data]]
-    for name, misses_it in misses(asked, counts, releases, known=known, end=ENDS[end]):
+    for name, misses_it in misses(asked, counts, elements, known=known, end=ENDS[end]):
         tried[name] += 1
         missed[name] += misses_it
     assert set(asked) == set(tried)
@@ -180,13 +181,13 @@ def test_intervals_of_numbers_cover_them(
         assert missed[name] <= number * level + 5 * math.sqrt(number * level * (1 - level)), name
 
 
-@pytest.mark.parametrize("releases", RELEASES)
+@pytest.mark.parametrize("elements", ELEMENTS)
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize(("data", "end"), [("many tiny", "cut"), *(("few large", each) for each in ENDS)])
-def test_intervals_of_shares_cover_them(data: str, end: str, known: bool, releases: int) -> None:
+def test_intervals_of_shares_cover_them(data: str, end: str, known: bool, elements: int) -> None:
     """Of the sum of the rows that are shown, whichever they are."""
     tried, missed = Counter[str](), Counter[str]()
-    for name, misses_it in misses(SHARES, DATA[data], releases, known=known, end=ENDS[end]):
+    for name, misses_it in misses(SHARES, DATA[data], elements, known=known, end=ENDS[end]):
         tried[name] += 1
         missed[name] += misses_it
     level = 1 - CONFIDENCE
@@ -196,12 +197,12 @@ def test_intervals_of_shares_cover_them(data: str, end: str, known: bool, releas
         assert missed[name] <= number * level + 5 * math.sqrt(25 * number * level * (1 - level)), name
 
 
-@pytest.mark.parametrize("releases", RELEASES)
+@pytest.mark.parametrize("elements", ELEMENTS)
 @pytest.mark.parametrize("data", ["many equal", "many tiny"])
-def test_intervals_of_numbers_of_weighted_counts_cover_them(data: str, releases: int) -> None:
+def test_intervals_of_numbers_of_weighted_counts_cover_them(data: str, elements: int) -> None:
     """And none is so wide that it holds whatever noise is drawn."""
     tried, missed = Counter[str](), Counter[str]()
-    for name, misses_it in misses(OF_COUNTS, DATA[data], releases, known=True, end=""):
+    for name, misses_it in misses(OF_COUNTS, DATA[data], elements, known=True, end=""):
         tried[name] += 1
         missed[name] += misses_it
     level = 1 - CONFIDENCE
