@@ -297,7 +297,7 @@ async def test_only_one_request_of_an_id_is_answered_at_a_time(gateway: GatewayW
     async with gateway.channel(gateway.analyst("racer")) as channel:
         stub = stub_of(channel)
         outcomes = await asyncio.gather(*(ended(stub.Ask(request, timeout=30)) for _ in range(8)))
-        levels = (await stub.GetRemaining(app_pb2.GetRemainingRequest(), timeout=5)).levels
+        levels = (await stub.GetRemaining(app_pb2.GetRemainingRequest(), timeout=30)).levels
     assert {grpc.StatusCode.OK} == set(outcomes)
     assert 21 == levels[-1].spent.information
 
@@ -311,7 +311,7 @@ async def test_a_caller_who_leaves_pays_all_or_nothing(gateway: GatewayWorld) ->
         call = stub.Ask(app_pb2.AskRequest(question=question))
         async with asyncio.timeout(30):
             while not call.done():
-                level = (await stub.GetRemaining(app_pb2.GetRemainingRequest(), timeout=5)).levels[-1]
+                level = (await stub.GetRemaining(app_pb2.GetRemainingRequest(), timeout=30)).levels[-1]
                 if level.reserved.information or level.spent.information:
                     break
         call.cancel()
@@ -319,7 +319,7 @@ async def test_a_caller_who_leaves_pays_all_or_nothing(gateway: GatewayWorld) ->
         async with asyncio.timeout(20):
             while True:
                 await asyncio.sleep(0.5)
-                level = (await stub.GetRemaining(app_pb2.GetRemainingRequest(), timeout=5)).levels[-1]
+                level = (await stub.GetRemaining(app_pb2.GetRemainingRequest(), timeout=30)).levels[-1]
                 if not level.reserved.information:
                     break
         price = (await client.explain(question)).worst_case_cost.information
@@ -429,7 +429,7 @@ async def test_bad_input_names_its_field(
 ) -> None:
     """INVALID_ARGUMENT, with the field in BadRequest."""
     async with gateway.channel(gateway.by_token(org="globex")) as channel:
-        call = getattr(stub_of(channel), method)(request_, timeout=5)
+        call = getattr(stub_of(channel), method)(request_, timeout=30)
         with pytest.raises(grpc.aio.AioRpcError) as error:
             await (call.read() if method == "Ask" else call)
     assert grpc.StatusCode.INVALID_ARGUMENT is error.value.code()

@@ -30,7 +30,7 @@ async def reason_of(gateway: GatewayWorld, credentials: Credentials, request: An
     """Return the reason for which GetRemaining is refused, or the account that it tells of."""
     async with gateway.channel(credentials) as channel:
         try:
-            answer = await stub_of(channel).GetRemaining(request, timeout=5)
+            answer = await stub_of(channel).GetRemaining(request, timeout=30)
         except grpc.aio.AioRpcError as error:
             return reason_in(error)
     return "/".join(answer.account.path)
@@ -71,9 +71,9 @@ async def test_another_scheme_or_two_tokens_are_refused(gateway: GatewayWorld, h
     async with gateway.channel(gateway.nobody) as channel:
         for metadata in ([("authorization", header)], [good, good], [good, ("authorization", header)]):
             with pytest.raises(grpc.aio.AioRpcError) as error:
-                await stub_of(channel).GetRemaining(REMAINING, metadata=metadata, timeout=5)
+                await stub_of(channel).GetRemaining(REMAINING, metadata=metadata, timeout=30)
             assert "TOKEN_REFUSED" == reason_in(error.value)
-        answer = await stub_of(channel).GetRemaining(REMAINING, metadata=[good], timeout=5)
+        answer = await stub_of(channel).GetRemaining(REMAINING, metadata=[good], timeout=30)
     assert ["app", "acme", "x"] == answer.account.path
 
 
@@ -173,16 +173,16 @@ async def test_a_page_token_of_another_account_shows_nothing_of_it(gateway: Gate
         await client.ask(TOP)
         await client.top_k("feedback", "article_id", 3)
     async with gateway.channel(victim) as channel:
-        first = await stub_of(channel).ListReleases(app_pb2.ListReleasesRequest(page_size=1), timeout=5)
+        first = await stub_of(channel).ListReleases(app_pb2.ListReleasesRequest(page_size=1), timeout=30)
         token = first.next_page_token
-        same = await stub_of(channel).ListReleases(app_pb2.ListReleasesRequest(page_size=1), timeout=5)
+        same = await stub_of(channel).ListReleases(app_pb2.ListReleasesRequest(page_size=1), timeout=30)
         second = app_pb2.ListReleasesRequest(page_size=1, page_token=token)
-        assert len((await stub_of(channel).ListReleases(second, timeout=5)).releases) == 1
+        assert len((await stub_of(channel).ListReleases(second, timeout=30)).releases) == 1
     assert (token.isdecimal(), token == same.next_page_token) == (False, False)
     async with gateway.channel(gateway.analyst()) as channel:
         for guess in (token, "1", "999999", str(10**17), token[:-2] + "AA"):
             with pytest.raises(grpc.aio.AioRpcError) as error:
-                await stub_of(channel).ListReleases(app_pb2.ListReleasesRequest(page_token=guess), timeout=5)
+                await stub_of(channel).ListReleases(app_pb2.ListReleasesRequest(page_token=guess), timeout=30)
             assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
             assert "page_token: expected the next_page_token of the page before" == error.value.details()
 
@@ -215,7 +215,7 @@ async def test_no_engine_and_no_service_can_be_reached_through_the_gateway(gatew
         async with gateway.channel(gateway.analyst()) as channel:
             call: Any = channel.unary_unary(method)
             with pytest.raises(grpc.aio.AioRpcError) as error:
-                await call(b"", timeout=5)
+                await call(b"", timeout=30)
         assert grpc.StatusCode.UNIMPLEMENTED is error.value.code()
 
 

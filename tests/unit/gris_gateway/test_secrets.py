@@ -114,16 +114,16 @@ async def services_fail(stage: Stage) -> None:
             request = budget_pb2.UpdateBudgetRequest(
                 account=path, cost=cost, request_id=REQUEST, reservation_id=LITERAL, release_id=ELEMENT
             )
-            await noted(stage, budget.UpdateBudget(request, timeout=5))
-        await noted(stage, budget.GetBudget(budget_pb2.GetBudgetRequest(account=account), timeout=5))
+            await noted(stage, budget.UpdateBudget(request, timeout=30))
+        await noted(stage, budget.GetBudget(budget_pb2.GetBudgetRequest(account=account), timeout=30))
     async with open_channel(Endpoint(stage.dp, stage.app)) as channel:
         dp: Any = dp_pb2_grpc.DpServiceStub(channel)
         histogram = dp_pb2.AddNoiseUnaryRequest(header=header)
         histogram.histogram.counts.extend(COUNTS.values())
         histogram.histogram.columns.add(name=ELEMENT).strings.values.extend(COUNTS)
-        await noted(stage, dp.AddNoiseUnary(histogram, timeout=5))
+        await noted(stage, dp.AddNoiseUnary(histogram, timeout=30))
         raw: Any = channel.unary_unary("/gris.dp.v1.DpService/AddNoiseUnary")
-        await noted(stage, raw(LITERAL.encode(), timeout=5))
+        await noted(stage, raw(LITERAL.encode(), timeout=30))
 
 
 async def noted(stage: Stage, call: Any) -> None:

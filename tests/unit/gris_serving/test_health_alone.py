@@ -47,12 +47,12 @@ async def test_health_is_told_in_plain_text_and_nothing_else_is(
         async with grpc.aio.insecure_channel(ready["health_address"]) as channel:
             call: Any = channel.unary_unary(method)
             with pytest.raises(grpc.aio.AioRpcError) as error:
-                await call(b"", timeout=5)
+                await call(b"", timeout=30)
             assert error.value.code() is grpc.StatusCode.UNIMPLEMENTED
         async with grpc.aio.insecure_channel(ready["address"]) as channel:
             stub: Any = health_pb2_grpc.HealthStub(channel)
             with pytest.raises(grpc.aio.AioRpcError):
-                await stub.Check(health_pb2.HealthCheckRequest(), timeout=5)
+                await stub.Check(health_pb2.HealthCheckRequest(), timeout=30)
 
 
 @pytest.mark.usefixtures("starts_redis")

@@ -201,7 +201,7 @@ async def test_whoever_reaches_a_service_may_ask_whether_it_lives(guarded: Guard
     nobody = guarded.authority.client(email("nobody@example.org"), file="nobody")
     async with open_channel(Endpoint(guarded.dp, nobody)) as channel:
         stub: Any = health_pb2_grpc.HealthStub(channel)
-        answer = await stub.Check(health_pb2.HealthCheckRequest(), timeout=5)
+        answer = await stub.Check(health_pb2.HealthCheckRequest(), timeout=30)
     assert health_pb2.HealthCheckResponse.SERVING == answer.status
 
 
@@ -220,7 +220,7 @@ async def test_a_role_is_given_and_taken_while_the_service_runs(guarded: Guarded
         ):
             guarded.access.write_text(content)
             with pytest.raises(grpc.aio.AioRpcError) as error:
-                await call(b"", timeout=5)
+                await call(b"", timeout=30)
             codes.append(error.value.code())
     # An empty request is refused for what it lacks once its caller may ask.
     denied, asked = grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.INVALID_ARGUMENT
@@ -249,7 +249,7 @@ async def test_a_token_gives_the_roles_that_it_lists(
     async with open_channel(Endpoint(guarded.budget, credentials)) as channel:
         stub: Any = budget_pb2_grpc.BudgetServiceStub(channel)
         try:
-            await stub.GetBudget(request, timeout=5)
+            await stub.GetBudget(request, timeout=30)
             code = grpc.StatusCode.OK
         except grpc.aio.AioRpcError as error:
             code = error.code()
@@ -353,7 +353,7 @@ async def test_an_administrator_sets_limits_by_certificate(guarded: Guarded) -> 
     ops = guarded.authority.client(dns("ops.example.org"), file="ops")
     async with open_channel(Endpoint(guarded.admin, ops)) as channel:
         stub: Any = admin_pb2_grpc.BudgetAdminServiceStub(channel)
-        answer = await stub.VerifyLedger(admin_pb2.VerifyLedgerRequest(), timeout=5)
+        answer = await stub.VerifyLedger(admin_pb2.VerifyLedgerRequest(), timeout=30)
     assert 0 == answer.different
 
 

@@ -56,13 +56,13 @@ async def names(address: str, credentials: Credentials) -> str:
     """Return the names that the server sees, by a connection of its own."""
     async with open_channel(Endpoint(address, credentials)) as channel:
         call: Any = channel.unary_unary("/any/Name")
-        return bytes(await call(b"", timeout=5)).decode()
+        return bytes(await call(b"", timeout=30)).decode()
 
 
 def shown_certificate(address: str) -> str:
     """Return the certificate that a server shows to a new connection."""
     host, _, port = address.rpartition(":")
-    return ssl.get_server_certificate((host, int(port)), timeout=5)
+    return ssl.get_server_certificate((host, int(port)), timeout=30)
 
 
 def files_of(authority: Authority) -> TlsFiles:
@@ -204,7 +204,7 @@ def connected(address: str, authority: Authority, until: float) -> int:
     context.set_alpn_protocols(["h2"])
     made = 0
     while time.monotonic() < until:
-        with closing(socket.create_connection((host, int(port)), timeout=5)) as line:
+        with closing(socket.create_connection((host, int(port)), timeout=30)) as line:
             context.wrap_socket(line, server_hostname="localhost").close()
             made += 1
     return made

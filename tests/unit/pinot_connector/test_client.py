@@ -86,7 +86,7 @@ def test_whoever_waits_for_a_client_that_is_closed_is_told(world: World) -> None
 
     def wait(answer: EngineAnswer) -> EngineAnswer:
         reached.set()
-        over.wait(10)
+        over.wait(40)
         return answer
 
     def ask() -> None:
@@ -98,9 +98,9 @@ def test_whoever_waits_for_a_client_that_is_closed_is_told(world: World) -> None
     client = blocking_client_of(world, engine)
     asking = threading.Thread(target=ask)
     asking.start()
-    reached.wait(10)
+    reached.wait(40)
     client.close()
-    asking.join(10)
+    asking.join(40)
     over.set()
     assert ["the client was closed before there was an answer"] == reported
     engine.close()

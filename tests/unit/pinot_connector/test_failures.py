@@ -51,7 +51,7 @@ async def test_an_engine_that_hangs_is_left_after_its_time(world: World) -> None
     over = threading.Event()
 
     def hang(answer: EngineAnswer) -> EngineAnswer:
-        over.wait(10)
+        over.wait(40)
         return answer
 
     engine = Corrupting(world, hang)
