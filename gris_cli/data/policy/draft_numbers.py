@@ -55,8 +55,7 @@ class DraftValue:
         quantum: The step that rows are rounded to.
         totals: Between which bounds a member's total counts.
         rows: The same of a row.
-        rows_of_member: How many rows with a value of a member count in full: as many as quantiles have, or as reach
-            the bounds of totals.
+        rows_of_member: How many rows with a value of a member count in full in sums and averages.
         rows_ranked: How many of them have a part in quantiles.
         cut: Which share of the sum of members' totals the upper bound cuts.
         rows_cut: Which share of the sum the bounds of rows cut.
@@ -159,7 +158,8 @@ def _value(
     lower, upper = _bounds(totals, in_total)
     # Of missing values `least` would make the bound itself.
     usable = f"abs({name}::DOUBLE) <= {_POWERS[-1]}"
-    amount = f"CASE WHEN {usable} THEN greatest(0, least({high}, {name}::DOUBLE)) ELSE 0 END"
+    of_row = f"CASE WHEN {usable} THEN greatest({low}, least({high}, {name}::DOUBLE)) END"
+    amount = f"greatest(0, {of_row})"
     if not low:
         upper = lists.upper(amount, _above(in_total[1]))
     digits = _digits(connection, source)
@@ -173,9 +173,7 @@ def _value(
     if adds_up(column.name, is_integer=type_ is ValueType.INT64):
         # Quantiles of members' totals are among the same cells.
         high_value = max(high_value, min(totals.quantile(0.995), in_total[1]))
-    # Averages, as ranks, hardly miss rows beyond; a sum takes no more of a member than its bounds.
-    ranked, reaching = lists.rows_ranked(name), _above(max(-lower, upper) / max(-low, high))
-    rows_of_member = min(shape.rows, max(ranked, reaching))
+    rows_of_member = min(shape.rows, lists.rows_with_value(of_row, low, high, upper))
     rows_cut = numbers.sum_of(np.abs(numbers.each - np.clip(numbers.each, low, high))) / numbers.size
     most_cut = 0.0 if low else lists.most_cut(amount, rows_of_member, high, upper)
     yield DraftValue(
@@ -185,7 +183,7 @@ def _value(
         totals=(lower, upper),
         rows=rows,
         rows_of_member=rows_of_member,
-        rows_ranked=min(shape.rows, ranked),
+        rows_ranked=min(shape.rows, lists.rows_ranked(name)),
         cut=totals.cut(upper),
         rows_cut=rows_cut,
         most_cut=rows_cut + most_cut,
