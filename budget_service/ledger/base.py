@@ -6,8 +6,8 @@ window of any limit of the root counts. A window that never ends is taken for th
 root's `Base` is replaced, and then the entries that it stands for are dropped. It holds:
 
 - how many entries were dropped since the ledger began, and the digest of all of them. The digest of the root's last
-  entry, which the root itself keeps, continues from there: whoever changes, removes or adds an entry after the base, or
-  changes the base, makes the two differ.
+  entry, which the root itself keeps, continues from there: whoever changes, removes or adds an entry after the base
+  makes the two differ.
 - the sum at every level, and at every block of one. A verification begins with it, adds the entries that are left, and
   compares each day since `until` with what the ledger keeps for that day, and all days before it with their sum. Every
   dropped charge was admitted on a day before `until`, so both sides of a comparison have the same charges.
@@ -15,6 +15,7 @@ root's `Base` is replaced, and then the entries that it stands for are dropped. 
 - for every level what a guarantee counts of the dropped charges: their statements, whether the sum reveals what
   releases cost, the first charge, and the limits that were changed. A window that reaches back before `until` counts
   all of that, so that a guarantee may be too careful and never too good.
+- the `seal`, a digest of all the rest: a base that was changed is no beginning of the digest of the last entry.
 
 Nothing else reads old entries. Balances and past days are rows of their own, and a level that gets another window finds
 its balance in them. A payment is a row too. Only a charge that still counts can be refunded, so its entry is there; one
@@ -29,8 +30,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from msgspec import Struct, field
+from msgspec.json import encode
+from msgspec.structs import replace
 
 from budget_service.ledger.currency import UNUSED, Currency
+from budget_service.ledger.digests import digest
 from budget_service.ledger.limits import parse_change
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import Limit
@@ -93,6 +97,17 @@ class Base(Struct, frozen=True, kw_only=True):
     closed: list[str] = []
     spent: dict[str, tuple[int, int]] = {}
     facts: dict[str, LevelFacts] = {}
+    seal: str = ""
+
+    def sealed(self) -> Base:
+        """Return the base with the digest of all its other fields."""
+        unsealed = replace(self, seal="")
+        return replace(self, seal=digest([encode(unsealed, order="deterministic")]))
+
+    @property
+    def chain(self) -> str:
+        """The digest of the dropped entries; none of a base that was changed."""
+        return self.digest if self == self.sealed() else ""
 
 
 def counted_since(rules: Iterable[WindowRule], now: Microseconds) -> Microseconds:

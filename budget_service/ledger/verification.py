@@ -15,7 +15,7 @@ from budget_service.ledger.base import Base
 from budget_service.ledger.chain import next_digest
 from budget_service.ledger.currency import UNUSED, Currency
 from budget_service.ledger.state import EntryKind, JournalEntry, Reservation, RootRecord
-from budget_service.ledger.values import NOTHING, Account, Cost, Hold, Unit, capped_sum
+from budget_service.ledger.values import MAX_AMOUNT, NOTHING, Account, Cost, Hold, Unit, capped_sum
 from budget_service.ledger.windows import Microseconds
 
 
@@ -78,7 +78,7 @@ class Rebuilt:
     """What was spent according to the journal, by level and start of day, and in which currency.
 
     `add` every entry once, in order. A charge counts on the days of the levels that it names. All days before `until`
-    are taken together: see `base`.
+    are taken together: see `base`. They may add up to more than a cost can hold, so sums of days are modulo 2^63.
     """
 
     entries: int = 0
@@ -96,7 +96,7 @@ class Rebuilt:
     @staticmethod
     def after(base: Base) -> Rebuilt:
         """Return the sums of a base, to be continued. Raises InvalidFieldError."""
-        rebuilt = Rebuilt(base.entries, base.digest, base.until, currency=base.currency)
+        rebuilt = Rebuilt(base.entries, base.chain, base.until, currency=base.currency)
         rebuilt.time, rebuilt.ahead = base.time, base.ahead
         for level, amounts in base.spent.items():
             rebuilt.spent[Account.of_text(level)] = {0: Cost(*amounts)}
@@ -104,7 +104,7 @@ class Rebuilt:
 
     def sums(self) -> dict[str, tuple[int, int]]:
         """Return what was spent at each level on all days together, as a base has it."""
-        found = {level: capped_sum(spans.values()) for level, spans in self.spent.items()}
+        found = {level: _wrapped_sum(*spans.values()) for level, spans in self.spent.items()}
         return {level.text: (cost.information, cost.calls) for level, cost in found.items()}
 
     def add(self, entry: JournalEntry) -> None:
@@ -125,14 +125,14 @@ class Rebuilt:
         self.currency = currency.charged(entry.unit_id)
         for hold in entry.holds:
             spans, start = self.spent[hold.level_of(entry.account)], self._start(hold)
-            spans[start] = spans.get(start, NOTHING) + entry.cost_at(hold.depth)
+            spans[start] = _wrapped_sum(spans.get(start, NOTHING), entry.cost_at(hold.depth))
 
     def _subtract(self, entry: JournalEntry) -> None:
         for hold in entry.holds:
             spans, start = self.spent[hold.level_of(entry.account)], self._start(hold)
             before, cost = spans.get(start, NOTHING), entry.cost_at(hold.depth)
-            # A refund of more than was charged is not subtracted; then the balance differs.
-            spans[start] = before - cost if cost.within(before) else before
+            # After a refund of more than was charged the balance differs.
+            spans[start] = _wrapped(before.information - cost.information, before.calls - cost.calls)
 
     def _start(self, hold: Hold) -> Microseconds:
         return hold.window_start if hold.window_start >= self.until else 0
@@ -141,7 +141,7 @@ class Rebuilt:
         """Return the sums of days with those before `until` as one."""
         found = {start: cost for start, cost in days.items() if start >= self.until}
         if early := [cost for start, cost in days.items() if start < self.until]:
-            found[0] = capped_sum(early)
+            found[0] = _wrapped_sum(*early)
         return found
 
     def differences(
@@ -229,7 +229,7 @@ def by_day(spans: Mapping[Microseconds, Cost], starts: Sequence[Microseconds]) -
     for start, cost in spans.items():
         index = bisect_right(starts, start)
         day = starts[index - 1] if index else start
-        found[day] = found.get(day, NOTHING) + cost
+        found[day] = _wrapped_sum(found.get(day, NOTHING), cost)
     return found
 
 
@@ -241,6 +241,14 @@ def held_by_level(reservations: Iterable[Reservation]) -> dict[Account, list[tup
             level = hold.level_of(reservation.account)
             held[level].append((hold.window_start, reservation.held))
     return held
+
+
+def _wrapped_sum(*costs: Cost) -> Cost:
+    return _wrapped(sum(each.information for each in costs), sum(each.calls for each in costs))
+
+
+def _wrapped(information: int, calls: int) -> Cost:
+    return Cost(information % (MAX_AMOUNT + 1), calls % (MAX_AMOUNT + 1))
 
 
 def _unlike(account: Account, which: Sum, kept: int, rebuilt: int) -> Iterator[Difference]:

@@ -127,7 +127,7 @@ class Trimmed:
             closed=sorted(each.text for each in self._states.closed),
             spent=rebuilt.sums(),
             facts=dict(self._facts),
-        )
+        ).sealed()
 
 
 async def _verify_from(

@@ -19,7 +19,7 @@ from budget_service.ledger.base import Base, counted_since
 from budget_service.ledger.chain import next_digest
 from budget_service.ledger.outcomes import Charged
 from budget_service.ledger.state import EntryKind, JournalEntry
-from budget_service.ledger.values import Account, Cost, Hold
+from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, Hold
 from budget_service.ledger.verification import Sum
 from budget_service.ledger.windows import DAY, Period, WindowRule
 from budget_service.server.audit import Verification, verify
@@ -192,6 +192,22 @@ async def test_what_was_paid_before_a_trim_stays_paid_and_spent(
     assert await found_in(any_store) == []
 
 
+async def test_dropped_days_may_add_up_to_more_than_a_cost_holds(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """Each day was within its limit, and both together are more than 64 bits hold: before a trim, and after it."""
+    daily = levels(own=limit(MAX_AMOUNT, 9, period=Period.DAY))
+    for day in range(4):
+        for part in (1, MAX_AMOUNT - 1):
+            await any_store.apply(
+                *charge(f"{day} {part}", Cost(part, 1), on=daily, release_id=f"{day} {part}")
+            )
+        clock.step(days=1)
+        if day:
+            await trimmed(any_store)
+            assert await found_in(any_store) == []
+
+
 @pytest.mark.parametrize(
     ("change", "found"),
     [
@@ -204,9 +220,11 @@ async def test_what_was_paid_before_a_trim_stays_paid_and_spent(
         ),
         ("UPDATE bases SET base = replace(base, '\"entries\":2', '\"entries\":1')", (Sum.JOURNAL, 4, 3)),
         ("UPDATE roots SET digest = 'x'", (Sum.JOURNAL, 4, 0)),
+        ("UPDATE bases SET base = replace(base, '\"until\":1', '\"until\":9')", (Sum.JOURNAL, 4, 0)),
+        ("UPDATE bases SET base = replace(base, 'false', 'true')", (Sum.JOURNAL, 4, 0)),
         ("UPDATE bases SET base = replace(base, '\"acme/ann\":[3,', '\"acme/ann\":[2,')", (Sum.SPENT, 3, 2)),
     ],
-    ids=["changed", "removed", "added", "fewer", "digest", "base"],
+    ids=["changed", "removed", "added", "fewer", "digest", "until", "facts", "sums"],
 )
 async def test_a_journal_that_was_tampered_with_is_found(
     tmp_path: Path, clock: SteppedClock, change: str, found: tuple[Sum, int, int]
