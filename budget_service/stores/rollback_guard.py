@@ -101,15 +101,13 @@ class RollbackGuard:
             raise
         self._last = found
 
-    async def disown(self) -> None:
-        """Mark more than the ledger has, if anything was charged since the last check: what took its place has it not.
+    async def leave(self) -> None:
+        """Mark how far the ledger has come, whatever has taken its place by now: that has come less far.
 
         Raises:
-            StoreUnusableError: The mark cannot be written.
+            StoreError: The ledger cannot be read, or the mark cannot be written.
         """
-        if self._last is not None and self._is_due:
-            beyond = Position(self._last.ledger_id, self._last.count + 1)
-            await self._aside(save_position, self._path, beyond)
+        await self._aside(save_position, self._path, await self._count(0))
 
     def end(self) -> None:
         """Log where this service leaves the ledger, unless it charged something after the last check."""

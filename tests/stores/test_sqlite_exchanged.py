@@ -207,3 +207,23 @@ async def test_a_service_whose_ledger_was_exchanged_refuses_and_says_why(
         assert (late.code, late.info.reason) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")
     failed = [fields["problem"] for event, fields in logged_events(caplog) if event == "store.check_failed"]
     assert any("is another file than the one that was opened" in each for each in failed)
+
+
+async def test_the_ledger_itself_is_begun_when_it_is_put_back(tmp_path: Path, clock: SteppedClock) -> None:
+    """With its own write-ahead log: it lacks nothing that the mark says."""
+    path, copy = await copied(tmp_path, clock)
+    store = SqliteStore.open(path, clock)
+    await store.apply(*charge("acknowledged", Cost(1, 1), on=ON))
+    away = tmp_path / "away"
+    path.parent.rename(away)
+    path.parent.mkdir()
+    shutil.copyfile(copy, path)
+    shutil.copyfile(away / "ledger.db.mark", path.with_name("ledger.db.mark"))
+    with pytest.raises(StoreUnusableError):
+        await store.check()
+    await store.close()
+    path.unlink()
+    for each in away.glob("ledger.db*"):
+        if not each.name.endswith(".mark"):
+            each.rename(path.with_name(each.name))
+    assert await spent(path, clock) == Cost(2, 2)

@@ -54,6 +54,8 @@ from budget_service.tuning import DEFAULTS, Tuning
 
 VOLATILE = Path(":memory:")
 MARK_SUFFIX = ".mark"
+# SQLite keeps the last number that it gave away, also of an entry that was trimmed.
+COUNTED = "SELECT ledger_id, count + coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'journal'), 0) FROM ledger"
 # Deciding so many takes about 10 ms, during which the event loop does nothing else.
 MAX_BATCH = 128
 
@@ -227,7 +229,7 @@ class SqliteStore(GuardedStore):
         except StoreUnusableError:
             if self._guard is not None:
                 with suppress(StoreError):
-                    await self._guard.disown()
+                    await self._guard.leave()
             raise
         await self._reading(self._check_settings)
         if self._guard is not None:
@@ -352,10 +354,10 @@ def mark_path(ledger: Path) -> Path:
 
 
 def counted(connection: sqlite3.Connection, step: int = 0) -> Position:
-    """Count on a ledger, and return its name and count."""
+    """Count on a ledger, and return its name and count, to which each journal entry adds one by itself."""
     if step:
         connection.execute("UPDATE ledger SET count = count + ?", (step,))
-    return Position(*connection.execute("SELECT ledger_id, count FROM ledger").fetchone())
+    return Position(*connection.execute(COUNTED).fetchone())
 
 
 def _marked(connection: sqlite3.Connection, mark: Path) -> Position:
