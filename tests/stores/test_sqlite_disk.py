@@ -83,6 +83,22 @@ async def test_who_waits_for_a_disk_that_hangs_is_told_what_is_known(tmp_path: P
         assert not (await store.apply(*charge("late"))).replayed
 
 
+async def test_a_disk_that_hangs_while_entries_are_dropped_takes_no_charge(tmp_path: Path) -> None:
+    """A heartbeat waits, charges are refused, and all goes on when the disk answers."""
+    async with slow_store(tmp_path) as store:
+        dropping = asyncio.create_task(store.drop_trimmed("acme", 1))
+        await asyncio.to_thread(SlowConnection.begun.wait)
+        await asyncio.sleep(2.5 * SHORT_SECONDS)
+        heartbeat = asyncio.create_task(store.ping())
+        with pytest.raises(StoreUnavailableError, match="the disk does not answer"):
+            await asyncio.wait_for(store.apply(*charge("late")), 20)
+        assert not heartbeat.done()
+        SlowConnection.gate.set()
+        await heartbeat
+        assert await dropping == 0
+        assert not (await store.apply(*charge("late"))).replayed
+
+
 @pytest.mark.slow
 async def test_a_service_whose_disk_hangs_says_so_and_goes_on_later(tmp_path: Path) -> None:
     """Its store is not serving, then the whole; new calls are refused at once, and the first charge is made once."""

@@ -1,4 +1,4 @@
-"""How long the disk may take for a commit, and what is done when it takes longer.
+"""How long the disk may take for a commit or a trim, and what is done when it takes longer.
 
 A disk that is busy takes some hundred milliseconds and is waited for: a service that refused everything meanwhile would
 come and go with every burst of writes. One that takes `slow_disk_seconds` counts as silent, so that nothing new is sent

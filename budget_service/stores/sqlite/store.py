@@ -281,8 +281,11 @@ class SqliteStore(GuardedStore):
 
         async def with_the_turn() -> Result:
             async with self._turn:
-                loop = asyncio.get_running_loop()
-                return await loop.run_in_executor(self._committer, self._written, work)
+                self._disk.begins()
+                try:
+                    return await self._aside(self._written, work)
+                finally:
+                    self._disk.ends()
 
         try:
             return await asyncio.shield(with_the_turn())

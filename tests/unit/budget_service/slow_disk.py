@@ -14,8 +14,9 @@ class SlowConnection(sqlite3.Connection):
     gate = threading.Event()
 
     def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
-        """Wait before a commit of the ledger, on the thread that makes it."""
-        if sql == "COMMIT" and threading.current_thread() is not threading.main_thread():
+        """Wait before a commit or a trim of the ledger, on the thread that makes it."""
+        is_kept = sql.startswith(("COMMIT", "DELETE FROM journal"))
+        if is_kept and threading.current_thread() is not threading.main_thread():
             self.begun.set()
             self.gate.wait(60)
         return super().execute(sql, *parameters)
