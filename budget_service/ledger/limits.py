@@ -77,6 +77,8 @@ class AppliedLimits(Struct, frozen=True, gc=False):
 
 
 NO_LIMITS = AppliedLimits()
+# No root has this version: the ledger decides nothing by such limits, and only replays an earlier answer.
+NO_VERSION = -1
 
 
 def limit_text(limit: Limit) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from budget_service.ledger.act import Act
 from budget_service.ledger.case import Case
-from budget_service.ledger.limits import AppliedLimits, LimitsChangedError
+from budget_service.ledger.limits import NO_VERSION, AppliedLimits, LimitsChangedError
 from budget_service.ledger.outcomes import Answer, Reason, Refused
 from budget_service.ledger.state import Decision, Snapshot
 from budget_service.ledger.windows import Microseconds
@@ -29,7 +29,7 @@ def decide(snapshot: Snapshot, act: Act, limits: AppliedLimits, now: Microsecond
         The answer, and what has to be written before it is given; without an answer, decide again then.
 
     Raises:
-        LimitsChangedError: The root's stored limits have changed since the limits were found.
+        LimitsChangedError: The root's stored limits have changed since the limits were found, or these are none.
         HistoryNeededError: The snapshot needs the past days too.
     """
     remembered, fingerprint = snapshot.remembered, act.fingerprint()
@@ -38,7 +38,8 @@ def decide(snapshot: Snapshot, act: Act, limits: AppliedLimits, now: Microsecond
         outcome = remembered.outcome if is_same else Refused(Reason.REQUEST_ID_REUSED)
         return Decision(Answer(outcome, replayed=is_same), None)
     needs = act.needs()
-    if needs.is_limited and limits.version != snapshot.root.limits_version:
+    is_versioned = needs.is_limited or limits.version == NO_VERSION
+    if is_versioned and limits.version != snapshot.root.limits_version:
         raise LimitsChangedError
     case = Case(snapshot, limits, now, needs.levels)
     return case.decided(fingerprint, act.decide(case))

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from budget_service.ledger.acts.cancel import CancelReservation
 from budget_service.ledger.acts.charge import Charge
 from budget_service.ledger.acts.reserve import Reserve
-from budget_service.ledger.limits import AppliedLimits, LeaseBounds, LimitsChangedError
+from budget_service.ledger.limits import NO_VERSION, AppliedLimits, LeaseBounds, LimitsChangedError
 from budget_service.ledger.outcomes import Answer, Charged, LevelStatus, Reason, Refused
 from budget_service.ledger.values import NOTHING, Account, Cost
 from budget_service.ledger.windows import Microseconds
@@ -46,8 +46,6 @@ from budget_service.stores.interface import Clock, Store
 KEPT_LEVELS = 10_000
 # How many leases that are gone are known by name: what is reserved under them holds nothing, but may be settled.
 KEPT_NAMES = 10_000
-# No root has this version: then the ledger decides nothing, and only replays.
-NO_VERSION = -1
 
 Spending: TypeAlias = Reserve | Charge
 Request: TypeAlias = Spending | CancelReservation

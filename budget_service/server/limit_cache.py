@@ -13,7 +13,7 @@ from budget_service.configuration.budget_file import AccountUnknownError
 from budget_service.ledger.account_statement import AccountStatement
 from budget_service.ledger.act import Act
 from budget_service.ledger.acts.currency import ChangeCurrency
-from budget_service.ledger.limits import AppliedLimits, LimitsChangedError, StoredLimits
+from budget_service.ledger.limits import NO_VERSION, AppliedLimits, LimitsChangedError, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.values import NOTHING, Account, LevelLimit, Limit, Mode
 from budget_service.ledger.windows import Period, WindowRule
@@ -25,8 +25,6 @@ KNOWN_ACCOUNTS = 50_000
 MAX_ATTEMPTS = 5
 
 PLACEHOLDER_LIMIT = Limit(NOTHING, Mode.ENFORCE, WindowRule(Period.NEVER, "UTC"))
-# No root has this version: the ledger then decides nothing, and only replays an earlier answer.
-NO_VERSION = -1
 
 
 class LimitCache:

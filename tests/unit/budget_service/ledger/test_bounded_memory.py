@@ -13,11 +13,10 @@ from redis.asyncio import Redis
 
 from budget_service.ledger.act import Act
 from budget_service.ledger.acts.reserve import Reserve
-from budget_service.ledger.limits import AppliedLimits, LimitsChangedError
+from budget_service.ledger.limits import NO_VERSION, AppliedLimits, LimitsChangedError
 from budget_service.ledger.outcomes import Answer, Charged, Reserved
 from budget_service.ledger.values import NOTHING, Account, Cost
 from budget_service.ledger.windows import SECOND
-from budget_service.server.limit_cache import NO_VERSION
 from budget_service.stores.interface import Store
 from tests.support.budget_samples import Asked, SteppedClock, cancel, charge, levels, limit, reserve
 from tests.support.postgres_server import PostgresServer

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from budget_service.ledger.acts.close import CloseAccount
-from budget_service.ledger.limits import NO_LIMITS, LimitsChangedError
+from budget_service.ledger.limits import NO_LIMITS, NO_VERSION, AppliedLimits, LimitsChangedError
 from budget_service.ledger.outcomes import (
     Answer,
     Cancelled,
@@ -141,3 +141,14 @@ async def test_what_is_decided_by_older_limits_is_looked_up_again(any_store: Sto
     await close(any_store, ANALYST)
     with pytest.raises(LimitsChangedError):
         await any_store.apply(for_(ANALYST, charge, "later", ONE).request, before)
+
+
+async def test_limits_of_no_version_close_no_account(any_store: Store) -> None:
+    """By them it is only asked whether that was answered before, even of an act that no limit concerns."""
+    closing = CloseAccount(actor="ops", account=ANALYST, request_id="close")
+    with pytest.raises(LimitsChangedError):
+        await any_store.apply(closing, AppliedLimits(version=NO_VERSION))
+    answer = await any_store.apply(closing, NO_LIMITS)
+    assert answer == replace(
+        await any_store.apply(closing, AppliedLimits(version=NO_VERSION)), replayed=False
+    )
