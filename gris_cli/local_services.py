@@ -83,7 +83,7 @@ def require_kept(policy: Path, tables: dict[str, Path]) -> None:
     )
     if together is not None and not together.is_kept:
         raise typer.BadParameter(
-            f"--data: members are of more blocks, in all tables together, than the policy promises; gris check "
+            f"--data: some members belong to more blocks, over all tables, than the policy promises; gris check "
             f"{policy} counts them, and docs/blocks.md has the SQL that divides them"
         )
     for table in found.tables:

@@ -18,6 +18,7 @@ EXTRAS = PROJECT["project"]["optional-dependencies"]
 # What other packages import or read without asking for it, and why an extra has it.
 USED_BY_OTHERS = {
     "h11": "uvicorn reads HTTP by it",
+    "pyarrow": "functions of pandas in Spark",
     "requests": "pinotdb's dialect of SQLAlchemy, whose URL `gris serve --gateway` prints",
     "tzdata": "zoneinfo, where the system has no time zones",
     "opentelemetry-exporter-otlp": "the SDK loads it by name",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import duckdb
-import pyarrow.parquet as pq
 
 from dp_service.queries.blocks import Blocks
 from dp_service.queries.policy import Policy
@@ -17,6 +17,8 @@ from gris_cli.data.policy.promises import BLOCK, Promise, block_column
 from gris_cli.data.policy.rows import rows_of_members
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.engines.parquet import literal
+
+BATCH = 10_000
 
 
 def kept_together(policy: Policy, files: Mapping[str, Path]) -> Promise | None:
@@ -51,17 +53,21 @@ def _pairs(policy: Policy, blocks: Blocks, files: Mapping[str, Path]) -> Iterato
             table = policy.table(name)
             column = block_column(table, blocks)
             source = rows_of_members(table, [] if column is None else [column])
-            pairs = f"SELECT DISTINCT CAST(member AS VARCHAR) AS member, element AS block FROM ({source.sql})"  # noqa: S608
+            pairs = f"SELECT DISTINCT CAST(member AS VARCHAR), CAST(element AS VARCHAR) FROM ({source.sql})"  # noqa: S608
             with (
                 closing(DuckDBEngine({name: path})) as engine,
                 engine.reading(name, types_of_csv(table)) as connection,
             ):
-                _write(connection.sql(pairs, params=source.values), Path(folder) / f"{place}.parquet")
-        yield f"read_parquet({literal(f'{folder}/*.parquet')})"
+                _write(connection.execute(pairs, source.values), Path(folder) / f"{place}.csv")
+        columns = "{'member': 'VARCHAR', 'block': 'VARCHAR'}"
+        yield (
+            f"read_csv({literal(f'{folder}/*.csv')}, auto_detect = false, header = false, columns = {columns}, "
+            """delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false)"""
+        )
 
 
-def _write(rows: duckdb.DuckDBPyRelation, path: Path) -> None:
-    batches = rows.to_arrow_reader()
-    with pq.ParquetWriter(path, batches.schema) as written:
-        for batch in batches:
-            written.write_batch(batch)
+def _write(rows: duckdb.DuckDBPyConnection, path: Path) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        written = csv.writer(file, quoting=csv.QUOTE_ALL)
+        while batch := rows.fetchmany(BATCH):
+            written.writerows(batch)
