@@ -77,12 +77,13 @@ def _answer_findings(answers: tuple[Shown, ...]) -> Iterator[Finding]:
 
 
 def _journal_findings(journal: tuple[Line, ...]) -> Iterator[Finding]:
-    paid = Counter((line.account, line.query_id) for line in journal)
+    paid = Counter((line.account, line.query_id) for line in journal if line.is_answered)
     yield from (Finding(Fault.TWICE, str(key)) for key, times in paid.items() if times > 1)
 
 
 def _payment_findings(shown: list[Shown], after: FinalState) -> Iterator[Finding]:
-    lines = {(line.account, line.query_id): line for line in after.journal}
+    answered = [line for line in after.journal if line.is_answered]
+    lines = {(line.account, line.query_id): line for line in answered}
     prices = {each.query_id: each for each in (*shown, *after.anew)}
     for each in shown:
         line = lines.get((each.account, each.query_id))
@@ -90,7 +91,7 @@ def _payment_findings(shown: list[Shown], after: FinalState) -> Iterator[Finding
             yield Finding(Fault.UNPAID, f"{each.account} {each.asked}")
         elif each.charged not in (NOTHING, line.cost):
             yield Finding(Fault.LOST, f"{each.account} {each.asked}")
-    for line in after.journal:
+    for line in answered:
         sold = prices.get(line.query_id)
         if sold is not None and (sold.price, sold.release_id) != (line.cost, line.release_id):
             yield Finding(Fault.PRICE, f"{line.account} {sold.asked}")
@@ -99,7 +100,7 @@ def _payment_findings(shown: list[Shown], after: FinalState) -> Iterator[Finding
 def _again_findings(after: FinalState) -> Iterator[Finding]:
     given = {(each.account, each.query_id) for each in after.again}
     for line in after.journal:
-        if (line.account, line.query_id) not in given:
+        if line.is_answered and (line.account, line.query_id) not in given:
             yield Finding(Fault.NOT_GIVEN, f"{line.account} {line.query_id}")
     for each in after.again:
         if each.charged != NOTHING:

@@ -40,7 +40,7 @@ async def looked(gateways: Gateways, heard: Heard) -> FinalState:
     await asyncio.sleep(RESERVATION_SECONDS + 1)
     journal = await _journal(gateways)
     levels = await _levels(gateways, {account for account, _ in heard.asked})
-    asking = _Asking(gateways, heard, {(line.account, line.query_id) for line in journal})
+    asking = _Asking(gateways, heard, {(line.account, line.query_id) for line in journal if line.is_answered})
     for version in range(VERSIONS):
         await asking.everything(version)
     after = [line for line in await _journal(gateways) if line.account != NEWCOMER]

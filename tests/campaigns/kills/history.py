@@ -36,6 +36,11 @@ class Line:
     cost: Amount
     kind: str = "settled"
 
+    @property
+    def is_answered(self) -> bool:
+        """Whether it is for a release: a question that ends after its first noise is charged without one."""
+        return self.release_id != ""
+
 
 @dataclass(frozen=True)
 class Level:

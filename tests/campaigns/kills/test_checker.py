@@ -46,6 +46,14 @@ def test_an_honest_history_is_not_accused() -> None:
     assert faults(replace(HEARD, shown=[])) == set()
 
 
+def test_a_question_that_ended_after_its_noise_is_charged_and_may_be_asked_again() -> None:
+    """It counts as spent, and neither as a second charge for the release nor as its price."""
+    unanswered = replace(PAID, release_id="", cost=Amount(5, 1))
+    spent = replace(LEVEL, spent=Amount(9, 2))
+    for journal in ((unanswered, PAID), (PAID, unanswered)):
+        assert faults(after=replace(AFTER, journal=journal, levels={ANN[:2]: spent, ANN: spent})) == set()
+
+
 @pytest.mark.parametrize(
     ("heard", "fault"),
     [
