@@ -249,7 +249,8 @@ def _of_noise(column: ValueColumn, policy: Policy, table: Table, bounded: Contri
     least = counted * (1 - COUNT_SHARE) / min(len(table.values), MAXIMUM_AGGREGATES)
     # In elements of several columns too large a noise is refused with the question.
     elements = promised(bounded) or table.most_typical
-    bounds, of_rows = column.bounds, table.measures.most_squared(elements)
+    bounds = column.bounds
+    of_rows = table.measures.most_squared(elements) if column.rows is None else max(column.rows**2, elements)
     for key, clamp, moved in (
         ("upper", bounds.totals, elements),
         ("upper", bounds.of_sum(None).totals, elements),

@@ -145,6 +145,14 @@ def test_every_number_over_rows_of_a_policy_that_loads_can_be_drawn(ends: str, n
         assert resolve(parse_sql(sql, under), under, now=NOW).parameters.sums is not None
 
 
+def test_rows_of_a_column_stand_in_place_of_the_tables_for_its_noise() -> None:
+    """A policy of many rows a member sums columns of which few rows count."""
+    text = POLICY.replace("distinct_members: true", "distinct_members: true, rows: 500000")
+    with pytest.raises(PolicyError, match="too large to be drawn"):
+        parse_policy(text)
+    parse_policy(text.replace(NUMBER, NUMBER.replace("}", ", rows: 2}")))
+
+
 def test_values_without_bounded_contributions_are_refused() -> None:
     """Nothing bounds what a member adds."""
     text = POLICY.replace(f"    contributions: {{bound: in_query, units: 10{SUMS}}}\n", "")
