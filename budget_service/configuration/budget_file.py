@@ -236,17 +236,11 @@ class Configuration(Strict):
         return found[0].made_limit if found else None
 
     def rules_of(self, root: str, stored: Mapping[Account, Limit]) -> tuple[WindowRule, ...]:
-        """Return the windows of all limits that a root has in this file or `stored` in the ledger.
-
-        Raises:
-            AccountUnknownError: The root has no limit.
-        """
+        """Return the windows of all limits that a root has in this file or `stored` in the ledger."""
         rules = self._rules.get(root, Counter()) + self._rules.get(ANY, Counter())
         hidden = filter(None, map(self._written_out, stored))
         rules.subtract(each.made_limit.window for each in hidden)
         rules.update(each.window for each in stored.values())
-        if not +rules:
-            raise AccountUnknownError
         return tuple(+rules)
 
     def named_levels(self) -> list[Account]:

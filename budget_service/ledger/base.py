@@ -2,8 +2,9 @@
 
 An administrator exports a journal and then has its oldest entries dropped. What is dropped is the longest beginning of
 the journal, up to the end of the export, in which every entry is older than `counted_since`: the first moment that a
-window of any limit of the root counts. A window that never ends is taken for the longest one that does. First the
-root's `Base` is replaced, and then the entries that it stands for are dropped. It holds:
+window of any limit of the root counts. A window that never ends is taken for the longest one that does, and so is that
+of a root without a limit, which may get one again. First the root's `Base` is replaced, and then the entries that it
+stands for are dropped. It holds:
 
 - how many entries were dropped since the ledger began, and the digest of all of them. The digest of the root's last
   entry, which the root itself keeps, continues from there: whoever changes, removes or adds an entry after the base
@@ -18,16 +19,16 @@ root's `Base` is replaced, and then the entries that it stands for are dropped. 
 - the `seal`, a digest of all the rest: a base that was changed is no beginning of the digest of the last entry.
 
 Nothing else reads old entries. Balances and past days are rows of their own, and a level that gets another window finds
-its balance in them. A payment is a row too. Only a charge that still counts can be refunded, so its entry is there; one
-that a window without an end counts can be refunded for as long as the longest window that ends.
+its balance in them. A payment is a row too. A refund needs the entry of its charge, and is refused without it. That a
+charge still counts though its entry was dropped comes of a window without an end, or of one that was made longer.
 
 A crash leaves the export without the base, and then the journal is whole; or the base with entries that it covers, and
-then they are skipped, and the next trim drops them.
+then verifications and readings skip them, and the next trim drops them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from msgspec import Struct, field
 from msgspec.json import encode
@@ -39,6 +40,8 @@ from budget_service.ledger.limits import parse_change
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import Limit
 from budget_service.ledger.windows import MAX_SLIDING_DAYS, Microseconds, Period, WindowRule
+
+_WITHOUT_LIMIT = WindowRule(Period.NEVER, "UTC")
 
 
 class LevelFacts(Struct, array_like=True, gc=False):
@@ -110,9 +113,9 @@ class Base(Struct, frozen=True, kw_only=True):
         return self.digest if self == self.sealed() else ""
 
 
-def counted_since(rules: Iterable[WindowRule], now: Microseconds) -> Microseconds:
+def counted_since(rules: Sequence[WindowRule], now: Microseconds) -> Microseconds:
     """Return since when charges may count in a window by one of these rules; see the module."""
-    return min(_ending(each).around(now).counts_from for each in rules)
+    return min(_ending(each).around(now).counts_from for each in rules or (_WITHOUT_LIMIT,))
 
 
 def is_trimmable(entry: JournalEntry, until: Microseconds) -> bool:

@@ -30,7 +30,7 @@ from budget_service.server.responses import cost_message, duration, timestamp
 from budget_service.server.service import success
 from budget_service.server.settings import LiveSettings
 from budget_service.server.trimming import note_backup, trimmed
-from budget_service.stores.interface import BackupFailedError
+from budget_service.stores.interface import BackupFailedError, position_numbers
 from budget_service.tuning import Tuning
 
 SERVICE_NAME = pb.DESCRIPTOR.services_by_name["BudgetAdminService"].full_name
@@ -191,8 +191,6 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         """Read the journal."""
         asked = messages.parse_reading(message)
         response = pb.ReadJournalResponse(last=asked.after)
-        if not asked.after:
-            response.trimmed = (await self._store.base(asked.under.root)).entries
         left = asked.at_most
         while left and not response.is_end:
             most = min(left, self._tuning.journal_page)
@@ -203,7 +201,22 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
                     response.entries.append(messages.entry_message(entry, position))
             left -= most
             response.is_end = len(page) < most
+        await self._leave_out_trimmed(asked.under.root, asked.after, response)
         return response
+
+    async def _leave_out_trimmed(self, root: str, after: str, response: pb.ReadJournalResponse) -> None:
+        """Leave out entries that the base stands for, and say that there are some after this position.
+
+        The base is read last: what was dropped before it was read is among them.
+        """
+        base = await self._store.base(root)
+        end = position_numbers(base.position or "0")
+        if position_numbers(after or "0") >= end:
+            return
+        response.trimmed = base.entries
+        response.last = max(response.last or "0", base.position, key=position_numbers)
+        is_covered = [position_numbers(each.position) <= end for each in response.entries]
+        del response.entries[: sum(is_covered)]
 
     async def _roots_of(self, message: pb.VerifyLedgerRequest) -> list[str]:
         """Return the root account of a message, or all; raise InvalidFieldError."""
@@ -236,11 +249,8 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         sender = self._sender(context)
         root, reason = messages.parse_root(message.account).root, sender.reason(message.reason)
         exported = messages.parse_position(message.exported, "exported")
-        stored = (await self._store.all_limits(root)).limits
-        rules = self._settings.current.configuration.rules_of(root, stored)
-        return await trimmed(
-            self._store, root, exported, rules, by=(sender.actor, reason), tuning=self._tuning
-        )
+        by = (sender.actor, reason)
+        return await trimmed(self._store, root, exported, self._settings, by=by, tuning=self._tuning)
 
     async def _back_up(self, message: pb.BackUpLedgerRequest, context: Context) -> pb.BackUpLedgerResponse:
         sender = self._sender(context)

@@ -122,6 +122,8 @@ class LimitCache:
         for _ in range(MAX_ATTEMPTS):
             stored = await self._store.all_limits(root)
             rules = self._settings.current.configuration.rules_of(root, stored.limits)
+            if not rules:
+                raise AccountUnknownError
             try:
                 return await self._store.apply(request, AppliedLimits((), stored.version, rules))
             except LimitsChangedError:

@@ -50,7 +50,8 @@ _PRECONDITIONS: Mapping[Reason, str] = {
     ),
     # The reason is for the operator's alarm. The caller must learn nothing about the data from this message.
     Reason.RELEASE_MISMATCH: "the release cannot be charged",
-    Reason.NOT_PAID: "this account has not paid for the release in a window that counts, or was refunded already",
+    Reason.NOT_PAID: "this account has not paid for the release in a window that counts, "
+    "was refunded already, or the entry of the charge was trimmed",
     Reason.UNIT_UNCHANGED: "the root counts in this currency already",
     Reason.CURRENCY_PLANNED: "another currency is planned already: withdraw it first",
     Reason.NO_CURRENCY_PLANNED: "no other currency is planned, or it has begun",

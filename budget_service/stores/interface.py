@@ -166,7 +166,10 @@ class Store(Protocol):
         """Return what stands for the dropped entries of a root, an empty one if there are none."""
 
     async def write_base(self, root: str, base: Base) -> None:
-        """Replace the base, unless the new one has no more entries."""
+        """Replace the base, unless the new one has no more entries.
+
+        This and `drop_trimmed` may be repeated. Their StoreUnavailableError does not say that nothing was done.
+        """
 
     async def drop_trimmed(self, root: str, most: int) -> int:
         """Remove the oldest entries that the base stands for, and return their number."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,8 +16,10 @@ from gris_api.budget.v1 import admin_pb2 as pb
 from gris_api.budget.v1 import admin_pb2_grpc
 from msgspec import structs
 
+from budget_service.ledger.acts.set_limits import SetLimits
 from budget_service.ledger.base import Base, counted_since
 from budget_service.ledger.chain import next_digest
+from budget_service.ledger.limits import NO_LIMITS
 from budget_service.ledger.outcomes import Charged
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, Hold
@@ -25,7 +28,7 @@ from budget_service.ledger.windows import DAY, Period, WindowRule
 from budget_service.server.audit import Verification, verify
 from budget_service.server.hosting import administering
 from budget_service.server.ledger import Ledger
-from budget_service.stores.interface import Store
+from budget_service.stores.interface import Store, StoreUnavailableError
 from budget_service.stores.sqlite.store import SqliteStore
 from budget_service.tuning import Tuning
 from tests.support.budget_client import failure
@@ -41,6 +44,7 @@ from tests.support.budget_samples import (
     reserve,
 )
 from tests.support.ledger_stores import closing
+from tests.support.log_events import logged_events
 from tests.unit.budget_service.limit_settings import SETTINGS
 from tests.unit.budget_service.trims import EVERYTHING, base_of_all, trimmed
 
@@ -162,6 +166,100 @@ async def test_a_crash_between_the_base_and_the_drop_loses_and_doubles_nothing(
     assert await found_in(any_store) == []
     assert (await trimmed(any_store)).entries == 8
     assert await names(any_store) == []
+
+
+async def test_a_reading_after_such_a_crash_leaves_out_what_the_base_stands_for(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """And says so, wherever it begins before the end of that: what was read before has no entry twice or too few."""
+    await play(any_store, clock, "a")
+    await any_store.write_base("acme", await base_of_all(any_store))
+    await play(any_store, clock, "b", days=2)
+    positions = [position for position, _ in await any_store.journal("acme", "", "", 10)]
+    async with served(any_store, Tuning()) as admin:
+        for after, trimmed_, most, read in (
+            ("", 4, 2, []), ("", 4, 9, ["b0", "b1"]), (positions[1], 4, 9, ["b0", "b1"]),
+            (positions[3], 0, 9, ["b0", "b1"]), (positions[4], 0, 9, ["b1"]),
+        ):  # fmt: skip
+            page = await admin.ReadJournal(pb.ReadJournalRequest(under=ROOT, after=after, at_most=most))
+            assert (trimmed_, read) == (page.trimmed, [each.request_id for each in page.entries])
+            assert page.last == (positions[-1] if read else positions[3])
+            assert page.is_end == bool(read)
+
+
+async def test_a_trim_that_fails_says_that_it_may_have_begun_and_the_log_whose_it_was(
+    any_store: Store, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Once the base is written, something was changed; the next trim does the rest."""
+    await play(any_store, clock, "a")
+    clock.step(days=60)
+
+    async def failing(_root: str, _most: int) -> int:
+        raise StoreUnavailableError("gone")
+
+    asked = pb.TrimJournalRequest(account=ROOT, exported=EVERYTHING, reason="end of month")
+    async with served(any_store, Tuning()) as admin:
+        with monkeypatch.context() as patched, caplog.at_level(logging.INFO):
+            patched.setattr(any_store, "drop_trimmed", failing)
+            assert (await failure(admin.TrimJournal(asked))).info.reason == "OUTCOME_UNKNOWN"
+        assert (4, 4) == ((made := await admin.TrimJournal(asked)).entries, made.dropped)
+    (fields,) = [each for name, each in logged_events(caplog) if name == "ledger.trimmed"]
+    assert ("acme", "end of month") == (fields["root"], fields["reason"])
+
+
+async def test_a_slow_trim_reports_the_base_that_a_quicker_one_has_stored(
+    any_store: Store, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not its own, which was not written."""
+    await play(any_store, clock, "a")
+    clock.step(days=60)
+    first, _ = (await any_store.journal("acme", "", "", 1))[0]
+    write = any_store.write_base
+
+    async def late(root: str, base: Base) -> None:
+        await write(root, await base_of_all(any_store))
+        await write(root, base)
+
+    monkeypatch.setattr(any_store, "write_base", late)
+    async with served(any_store, Tuning()) as admin:
+        made = await admin.TrimJournal(pb.TrimJournalRequest(account=ROOT, exported=first))
+    assert (4, (await any_store.base("acme")).digest) == (made.entries, made.digest)
+
+
+async def test_nothing_is_trimmed_by_windows_that_were_changed_meanwhile(
+    any_store: Store, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A longer one may count what a verification has found too old."""
+    await play(any_store, clock, "a")
+    clock.step(days=60)
+    changes = ((ANALYST, limit(9, 9, days=200)),)
+    longer = SetLimits(account=COMPANY, request_id="longer", actor="ops", changes=changes)
+    read = any_store.balances
+
+    async def busy(root: str, after: str, most: int) -> Any:
+        # The first page only tells the time.
+        if most > 1:
+            await any_store.apply(longer, NO_LIMITS)
+        return await read(root, after, most)
+
+    monkeypatch.setattr(any_store, "balances", busy)
+    async with served(any_store, Tuning()) as admin:
+        asked = pb.TrimJournalRequest(account=ROOT, exported=EVERYTHING)
+        assert (await failure(admin.TrimJournal(asked))).info.reason == "STORE_UNAVAILABLE"
+    assert (await any_store.base("acme")).entries == 0
+
+
+async def test_a_root_without_a_limit_is_trimmed_after_the_longest_window(
+    any_store: Store, clock: SteppedClock
+) -> None:
+    """Its limits may come back."""
+    await any_store.apply(*charge("c", Cost(1, 1), account=Account(("left", "eve"))))
+    asked = pb.TrimJournalRequest(account={"path": ["left"]}, exported=EVERYTHING)
+    async with served(any_store, Tuning()) as admin:
+        clock.step(days=399)
+        assert (await admin.TrimJournal(asked)).dropped == 0
+        clock.step(days=1)
+        assert (await admin.TrimJournal(asked)).dropped == 1
 
 
 async def test_an_older_base_does_not_take_the_place_of_a_newer_one(

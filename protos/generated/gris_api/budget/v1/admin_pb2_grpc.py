@@ -136,7 +136,8 @@ class BudgetAdminServiceServicer(object):
         """Drops the oldest entries of a root account's journal, after an export: those that no window counts any more, up to
         the last one that was exported. Keeps their number, their digest and their sums, from which later verifications
         begin. Verifies the journal before: FAILED_PRECONDITION with reason LEDGER_DIFFERS if it is not what the ledger
-        keeps. NOT_FOUND if there is no such root account. It is no entry of the journal: the service's log has who did it,
+        keeps. NOT_FOUND if there is no such root account. UNAVAILABLE with reason STORE_UNAVAILABLE too if limits of the
+        root account were changed meanwhile; with OUTCOME_UNKNOWN a part may have been done: trim again. It is no entry of the journal: the service's log has who did it,
         and why.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -167,7 +168,7 @@ class BudgetAdminServiceServicer(object):
         records the reason in the journal. For the ledger the release is then no longer paid for. What connectors and
         gateways have kept of it stays kept, and they give it to the account for nothing; on another version of the data the
         question is drawn, and charged, anew. FAILED_PRECONDITION with reason NOT_PAID if the account has not paid for it in
-        a window that counts, or the charge was already refunded, and CHARGED_IN_REGION if a region has charged it.
+        a window that counts, or the charge was already refunded, or its entry was trimmed, and CHARGED_IN_REGION if a region has charged it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

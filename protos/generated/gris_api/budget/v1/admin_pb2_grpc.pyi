@@ -60,7 +60,8 @@ class BudgetAdminServiceStub:
     """Drops the oldest entries of a root account's journal, after an export: those that no window counts any more, up to
     the last one that was exported. Keeps their number, their digest and their sums, from which later verifications
     begin. Verifies the journal before: FAILED_PRECONDITION with reason LEDGER_DIFFERS if it is not what the ledger
-    keeps. NOT_FOUND if there is no such root account. It is no entry of the journal: the service's log has who did it,
+    keeps. NOT_FOUND if there is no such root account. UNAVAILABLE with reason STORE_UNAVAILABLE too if limits of the
+    root account were changed meanwhile; with OUTCOME_UNKNOWN a part may have been done: trim again. It is no entry of the journal: the service's log has who did it,
     and why.
     """
 
@@ -91,7 +92,7 @@ class BudgetAdminServiceStub:
     records the reason in the journal. For the ledger the release is then no longer paid for. What connectors and
     gateways have kept of it stays kept, and they give it to the account for nothing; on another version of the data the
     question is drawn, and charged, anew. FAILED_PRECONDITION with reason NOT_PAID if the account has not paid for it in
-    a window that counts, or the charge was already refunded, and CHARGED_IN_REGION if a region has charged it.
+    a window that counts, or the charge was already refunded, or its entry was trimmed, and CHARGED_IN_REGION if a region has charged it.
     """
 
     CloseAccount: grpc.UnaryUnaryMultiCallable[
@@ -167,7 +168,8 @@ class BudgetAdminServiceAsyncStub:
     """Drops the oldest entries of a root account's journal, after an export: those that no window counts any more, up to
     the last one that was exported. Keeps their number, their digest and their sums, from which later verifications
     begin. Verifies the journal before: FAILED_PRECONDITION with reason LEDGER_DIFFERS if it is not what the ledger
-    keeps. NOT_FOUND if there is no such root account. It is no entry of the journal: the service's log has who did it,
+    keeps. NOT_FOUND if there is no such root account. UNAVAILABLE with reason STORE_UNAVAILABLE too if limits of the
+    root account were changed meanwhile; with OUTCOME_UNKNOWN a part may have been done: trim again. It is no entry of the journal: the service's log has who did it,
     and why.
     """
 
@@ -198,7 +200,7 @@ class BudgetAdminServiceAsyncStub:
     records the reason in the journal. For the ledger the release is then no longer paid for. What connectors and
     gateways have kept of it stays kept, and they give it to the account for nothing; on another version of the data the
     question is drawn, and charged, anew. FAILED_PRECONDITION with reason NOT_PAID if the account has not paid for it in
-    a window that counts, or the charge was already refunded, and CHARGED_IN_REGION if a region has charged it.
+    a window that counts, or the charge was already refunded, or its entry was trimmed, and CHARGED_IN_REGION if a region has charged it.
     """
 
     CloseAccount: grpc.aio.UnaryUnaryMultiCallable[
@@ -282,7 +284,8 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         """Drops the oldest entries of a root account's journal, after an export: those that no window counts any more, up to
         the last one that was exported. Keeps their number, their digest and their sums, from which later verifications
         begin. Verifies the journal before: FAILED_PRECONDITION with reason LEDGER_DIFFERS if it is not what the ledger
-        keeps. NOT_FOUND if there is no such root account. It is no entry of the journal: the service's log has who did it,
+        keeps. NOT_FOUND if there is no such root account. UNAVAILABLE with reason STORE_UNAVAILABLE too if limits of the
+        root account were changed meanwhile; with OUTCOME_UNKNOWN a part may have been done: trim again. It is no entry of the journal: the service's log has who did it,
         and why.
         """
 
@@ -319,7 +322,7 @@ class BudgetAdminServiceServicer(metaclass=abc.ABCMeta):
         records the reason in the journal. For the ledger the release is then no longer paid for. What connectors and
         gateways have kept of it stays kept, and they give it to the account for nothing; on another version of the data the
         question is drawn, and charged, anew. FAILED_PRECONDITION with reason NOT_PAID if the account has not paid for it in
-        a window that counts, or the charge was already refunded, and CHARGED_IN_REGION if a region has charged it.
+        a window that counts, or the charge was already refunded, or its entry was trimmed, and CHARGED_IN_REGION if a region has charged it.
         """
 
     @abc.abstractmethod
