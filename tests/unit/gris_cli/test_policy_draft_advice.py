@@ -45,7 +45,7 @@ NAMES = [
 KEYS = {
     "contributions",
     "values",
-    "quantiles",
+    "domain",
     "buckets",
     "zone",
     "from",
