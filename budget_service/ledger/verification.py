@@ -37,8 +37,8 @@ class Difference:
 
     Without a `unit` the numbers are of another kind. For a currency they are when it begins. For the time of a root
     they are its last time, and the one nearest to it that is possible. For the state of an account they are 0 if it is
-    open and 1 if it is closed. For the journal `kept` is how many entries
-    there were ever, and `rebuilt` how many are found, or 0 if they are others.
+    open and 1 if it is closed. For the journal `kept` is how many entries there were ever, and `rebuilt` how many are
+    found, or 0 if they are others.
     """
 
     level: Account

@@ -59,8 +59,8 @@ async def verify(
 ) -> Base:
     """Add up a root's journal from its base and compare every balance with the sums, and every account's state.
 
-    The journal only grows, so it is read up to the position of each page of balances. Where it was trimmed meanwhile,
-    entries may have been dropped before they were read, and all is compared again.
+    The journal is read up to the position of each page of balances: no entry is ever changed or put before another one.
+    Where it was trimmed meanwhile, entries may have been dropped before they were read, and all is compared again.
 
     Args:
         store: The ledger.

@@ -32,10 +32,9 @@ class Wanted:
 
     `reservations` have the payers whose payment for the question of the reservation is wanted too. `counted` are roots
     whose stored limits and closed accounts are to be counted, and `limits` levels whose stored limit is wanted; of
-    `closed` accounts it is wanted whether they are. With the `history` the
-    past days of the levels and all reservations of the roots are wanted too, which a batch seldom needs. Of levels
-    whose `blocks` are wanted all blocks are, with balances and past days as if each were named; of roots in `opening`
-    it is wanted how many blocks they have.
+    `closed` accounts it is wanted whether they are. With the `history` the past days of the levels and all reservations
+    of the roots are wanted too, which a batch seldom needs. Of levels whose `blocks` are wanted all blocks are, with
+    balances and past days as if each were named; of roots in `opening` it is wanted how many blocks they have.
     """
 
     roots: frozenset[str]
@@ -93,8 +92,7 @@ class Changes:
     """What a batch changes: rows to be written in place of those with the same key, or removed where there is None.
 
     `days` are not rows but what is added to the sums of past days, by level and start. `payers` are all whom the batch
-    was about: what they paid for long ago may be removed meanwhile. `closed` says of
-    accounts whether they are.
+    was about: what they paid for long ago may be removed meanwhile. `closed` says of accounts whether they are.
     """
 
     roots: dict[str, RootRecord] = field(default_factory=dict)

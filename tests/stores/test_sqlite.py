@@ -167,7 +167,7 @@ async def test_the_journal_cannot_be_changed(tmp_path: Path) -> None:
     async with closing(SqliteStore.open(path)) as store:
         await store.apply(*charge("c"))
     for change in ("UPDATE journal SET information = 0", "DELETE FROM journal"):
-        with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        with pytest.raises(sqlite3.IntegrityError, match="of the journal"):
             run(path, change)
 
 

@@ -1,6 +1,6 @@
-"""Reads of a whole ledger in PostgreSQL, page by page: roots, journal, base and balances.
+"""Reads of a whole ledger in PostgreSQL, page by page: roots, journal, base and balances; and the writes of a trim.
 
-Each read is one statement, so its result is consistent.
+Each is one statement, so its result is consistent.
 """
 
 from __future__ import annotations

@@ -106,10 +106,10 @@ class RedisStore(GuardedStore):
             for _ in range(2)
         ]
         self._scripts = Scripts(self._pipeline)
-        writing = Scripts(self._written)
+        self._writing = Scripts(self._written)
         self._transactions = RedisTransactions(
             self._scripts,
-            writing,
+            self._writing,
             self._replication,
             clock=self._clock_argument,
             most_due=tuning.expired_at_once,
@@ -206,12 +206,12 @@ class RedisStore(GuardedStore):
     async def write_base(self, root: str, base: Base) -> None:
         """Replace the base; see `Store`."""
         values = (base.position, str(base.entries), encoded(base))
-        await reading(self._scripts.of_schema(WRITE_BASE, [layout.key_of(root, "base")], *values))
+        await self._writing.of_schema(WRITE_BASE, [layout.key_of(root, "base")], *values)
 
     async def drop_trimmed(self, root: str, most: int) -> int:
         """Remove the oldest entries that the base stands for; see `Store`."""
         keys = layout.keys_of(root, "base", "journal")
-        return int(await reading(self._scripts.of_schema(DROP_TRIMMED, keys, str(most))))
+        return int(await self._writing.of_schema(DROP_TRIMMED, keys, str(most)))
 
     async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
         """Return the query_id of an open reservation; see `Store`."""

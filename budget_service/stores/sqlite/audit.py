@@ -1,4 +1,4 @@
-"""Reads of a whole ledger in SQLite, page by page: roots, journal, base and balances."""
+"""Reads of a whole ledger in SQLite, page by page: roots, journal, base and balances; and the writes of a trim."""
 
 from __future__ import annotations
 

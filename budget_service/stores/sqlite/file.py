@@ -80,14 +80,14 @@ SCHEMA = (
     # The entries of one root in order; an index holds the number of the row.
     "CREATE INDEX journal_by_root ON journal (substr(account, 1, instr(account || '/', '/') - 1))",
     """CREATE TRIGGER journal_is_not_changed BEFORE UPDATE ON journal
-        BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END""",
+        BEGIN SELECT RAISE(ABORT, 'no entry of the journal can be changed'); END""",
     # What stands for the dropped entries of each root, as JSON; see `ledger.base`.
     "CREATE TABLE bases (root TEXT PRIMARY KEY, position INTEGER NOT NULL, entries INTEGER NOT NULL, "
     "base TEXT NOT NULL) WITHOUT ROWID",
     """CREATE TRIGGER journal_is_not_shortened BEFORE DELETE ON journal WHEN OLD.entry > coalesce((
             SELECT position FROM bases
             WHERE root = substr(OLD.account, 1, instr(OLD.account || '/', '/') - 1)), 0)
-        BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END""",
+        BEGIN SELECT RAISE(ABORT, 'only a trim drops entries of the journal'); END""",
     DAYS,
     CLOSED,
 )

@@ -141,7 +141,7 @@ CREATE TABLE gris.bases (
 
 CREATE FUNCTION gris.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  RAISE EXCEPTION 'the journal is append-only';
+  RAISE EXCEPTION 'no entry of the journal can be changed';
 END $$;
 
 CREATE FUNCTION gris.refuse_unless_trimmed() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -149,7 +149,7 @@ BEGIN
   IF EXISTS (SELECT FROM gris.bases WHERE root = OLD.root AND OLD.entry <= position) THEN
     RETURN OLD;
   END IF;
-  RAISE EXCEPTION 'the journal is append-only';
+  RAISE EXCEPTION 'only a trim drops entries of the journal';
 END $$;
 
 CREATE TRIGGER journal_is_not_changed BEFORE UPDATE OR TRUNCATE ON gris.journal
