@@ -58,17 +58,12 @@ class LevelStatus(Struct, frozen=True, gc=False, array_like=True):
     @property
     def remaining(self) -> Cost:
         """What may still be reserved, never below 0."""
-        maximum, spent, reserved = self.maximum, self.spent, self.reserved
-        return Cost(
-            max(0, maximum.information - spent.information - reserved.information),
-            max(0, maximum.calls - spent.calls - reserved.calls),
-        )
+        return self.unspent.less(self.reserved)
 
     @property
     def unspent(self) -> Cost:
         """What the limit leaves of what is spent, as if nothing were reserved; never below 0."""
-        maximum, spent = self.maximum, self.spent
-        return Cost(max(0, maximum.information - spent.information), max(0, maximum.calls - spent.calls))
+        return self.maximum.less(self.spent)
 
     @property
     def is_over_limit(self) -> bool:

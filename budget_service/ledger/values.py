@@ -72,6 +72,10 @@ class Cost(Struct, frozen=True, gc=False, array_like=True):
     def __sub__(self, other: Cost) -> Cost:
         return Cost(self.information - other.information, self.calls - other.calls)
 
+    def less(self, other: Cost) -> Cost:
+        """Return what is left of this without another, in neither unit below 0."""
+        return Cost(max(0, self.information - other.information), max(0, self.calls - other.calls))
+
     def of(self, unit: Unit) -> int:
         """Return the amount of one unit."""
         return self.information if unit is Unit.INFORMATION else self.calls

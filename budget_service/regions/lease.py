@@ -116,11 +116,8 @@ class Lease(Struct, frozen=True, kw_only=True):
 
     def after_report(self, charged: Cost, *, is_known: bool) -> Lease:
         """Return the lease after the home has recorded its next charge; one that it does not know is given up."""
-        rest = Cost(
-            max(0, self.rest.information - charged.information), max(0, self.rest.calls - charged.calls)
-        )
         state = self.state if is_known else LeaseState.RETIRING
-        return replace(self, reported=self.reported + 1, rest=rest, state=state)
+        return replace(self, reported=self.reported + 1, rest=self.rest.less(charged), state=state)
 
     def retired(self) -> Lease:
         """Return the lease as nothing more is granted from it."""
@@ -155,12 +152,7 @@ class RegionTotal(Struct, frozen=True):
 
     def minus(self, cost: Cost) -> RegionTotal:
         """Return it after a share was given back."""
-        return replace(
-            self,
-            total=Cost(
-                max(0, self.total.information - cost.information), max(0, self.total.calls - cost.calls)
-            ),
-        )
+        return replace(self, total=self.total.less(cost))
 
 
 def share_of(
@@ -251,7 +243,4 @@ def _lendable(level: LevelStatus, unit: Unit, terms: LendingTerms) -> int:
 
 
 def _with_lease(level: LevelStatus, share: Cost, spent: Cost, reserved: Cost) -> LevelStatus:
-    others = Cost(
-        max(0, level.reserved.information - share.information), max(0, level.reserved.calls - share.calls)
-    )
-    return replace(level, spent=level.spent + spent, reserved=others + reserved)
+    return replace(level, spent=level.spent + spent, reserved=level.reserved.less(share) + reserved)

@@ -326,11 +326,7 @@ class Region:
     def _renew_in_time(self, lease: Lease, answer: Answer) -> None:
         used = NOTHING
         if isinstance(answer.outcome, Charged) and lease.levels:
-            shown, before = answer.outcome.levels[-1], lease.levels[-1]
-            used = Cost(
-                max(0, shown.spent.information - before.spent.information),
-                max(0, shown.spent.calls - before.spent.calls),
-            )
+            used = answer.outcome.levels[-1].spent.less(lease.levels[-1].spent)
         if lease.needs_renewal(used, self.clock()):
             self._borrowing.begin(lease.account, lease.unit_id, NOTHING)
 

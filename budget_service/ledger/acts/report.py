@@ -90,8 +90,7 @@ class ReportCharge(LeaseAct, frozen=True, gc=False, kw_only=True):
         if not is_paid:
             # It counts on the days that admitted the lease, even if new ones have begun since.
             self._record(case, cost, lease.account, lease.holds)
-        rest = Cost(max(0, lease.held.information - cost.information), max(0, lease.held.calls - cost.calls))
-        case.reserve(replace(lease, reservation_id=self.request_id, held=rest))
+        case.reserve(replace(lease, reservation_id=self.request_id, held=lease.held.less(cost)))
         # More than the lease held is counted, and said in the same way as a charge of an unknown lease.
         levels = case.statuses() if is_within else ()
         return Charged(cost, is_paid, levels, reported(case, self.reservation_id, self.cost))

@@ -130,6 +130,14 @@ def test_a_sum_outside_64_bits_is_an_error() -> None:
         Cost(MAX_AMOUNT, 0) + Cost(1, 0)
 
 
+@pytest.mark.parametrize(
+    ("other", "left"), [(Cost(1, 1), Cost(4, 1)), (Cost(9, 1), Cost(0, 1)), (Cost(1, 9), Cost(4, 0))]
+)
+def test_what_is_left_of_a_cost_is_0_in_a_unit_that_is_used_up(other: Cost, left: Cost) -> None:
+    """Whatever is left in the other one."""
+    assert left == Cost(5, 2).less(other)
+
+
 def test_different_content_has_different_fingerprints() -> None:
     """Moving a character from one field to the next, or one field of a request, changes its fingerprint."""
     requests: list[Asked[Act]] = [
