@@ -73,5 +73,5 @@ async def test_a_ledger_that_is_too_large_is_checked_in_part(
     await filled(path, clock)
     with closing_file(sqlite3.connect(path)) as connection:
         require_sound(connection, path, 7.5, itertools.count().__next__)
-    ((_, fields),) = logged_events(caplog)
+    (fields,) = [each for name, each in logged_events(caplog) if name == "store.partly_checked"]
     assert fields == {"unchecked": "days,sqlite_sequence,payments,outcomes,journal"}
