@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
+import psycopg
 import pytest
 
-from tests.support.gateways import GatewayWorld, write_configuration
+from tests.support.gateways import AUDIENCE, GatewayWorld, write_configuration
 from tests.support.pages import blocks, section
 from tests.support.pki import Authority, Issuer
 from tests.support.proc import require_proc
@@ -74,7 +75,6 @@ subprocess._USE_VFORK = False
 sys.argv = sys.argv[1:]
 runpy.run_module("gris_gateway", run_name="__main__", alter_sys=True)
 """
-WAIT_SECONDS = 50.0
 
 
 def ended(program: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
@@ -134,11 +134,14 @@ def test_grpc_has_no_part_in_forks_of_a_gateway(world: World, tmp_path: Path) ->
     ):
         try:
             assert gateway.stdout is not None
-            assert gateway.stdout.readline()
-            ends = time.monotonic() + WAIT_SECONDS
-            while not Path(f"/proc/{gateway.pid}/task/{gateway.pid}/children").read_text():
-                assert time.monotonic() < ends
-                time.sleep(0.02)
+            host, _, port = json.loads(gateway.stdout.readline())["postgres_address"].partition(":")
+            token = issuer.token(AUDIENCE, org="acme", sub="forking")
+            with psycopg.connect(
+                host=host, port=port, user="-", password=token, dbname="gris", sslmode="require"
+            ) as asking:
+                # Its first statement starts the catalogue.
+                assert asking.execute("SELECT relname FROM pg_class").fetchone()
+            assert Path(f"/proc/{gateway.pid}/task/{gateway.pid}/children").read_text()
         finally:
             gateway.terminate()
     assert "fork" not in log.read_text()
