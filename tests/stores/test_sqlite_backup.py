@@ -254,7 +254,7 @@ async def test_a_lost_mark_is_renewed_where_the_service_left_the_ledger(
     with caplog.at_level("INFO"):
         async with opened(path, clock) as store:
             await charged(store, "a")
-    ((_, left),) = [each for each in logged_events(caplog) if each[0] == "rollback_guard.position"]
+    *_, left = [fields for event, fields in logged_events(caplog) if event == "rollback_guard.position"]
     stated = Position(left["ledger"], left["count"])
     mark_path(path).unlink()
     newest = path.read_bytes()
