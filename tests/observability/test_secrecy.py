@@ -60,6 +60,9 @@ LOG_FIELDS = {
     "answers",
     "is_serving",
     "is_sound",
+    # Where the ledger stands at the end, by which a lost mark is renewed.
+    "ledger",
+    "count",
 }
 
 
