@@ -17,7 +17,7 @@ from budget_service.ledger.outcomes import Charged, Exhausted, Outcome, Reason, 
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Limit, Mode
 from budget_service.server.audit import Verification, verify
 from budget_service.stores.interface import Store, StoreUnusableError
-from budget_service.stores.mark_file import Position, fresh_path, save_position
+from budget_service.stores.mark_file import Position, fresh_path, load_position, save_position
 from budget_service.stores.opening import confirm_restored
 from budget_service.stores.sqlite.store import SqliteStore, mark_path
 from budget_service.stores.write_off import write_off
@@ -201,12 +201,15 @@ async def test_after_confirmation_the_file_that_was_replaced_is_no_longer_the_le
 
 
 async def test_a_ledger_whose_mark_is_damaged_can_be_confirmed(tmp_path: Path, clock: SteppedClock) -> None:
-    """As the error says, and then it is begun."""
+    """As the error says; until then the ledger is not opened."""
     path = tmp_path / "ledger.db"
     await SqliteStore.open(path, clock).close()
     mark_path(path).write_text("{")
+    with pytest.raises(StoreUnusableError, match="cannot be read"):
+        SqliteStore.open(path, clock)
     await confirmed(path, CONFIGURATION.limit_of, [], clock)
     await SqliteStore.open(path, clock).close()
+    assert load_position(mark_path(path)) is not None
 
 
 async def test_what_was_lost_is_over_with_its_window(tmp_path: Path, clock: SteppedClock) -> None:
