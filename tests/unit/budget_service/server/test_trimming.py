@@ -198,13 +198,14 @@ async def test_a_trim_that_fails_says_that_it_may_have_begun_and_the_log_whose_i
         raise StoreUnavailableError("gone")
 
     asked = pb.TrimJournalRequest(account=ROOT, exported=EVERYTHING, reason="end of month")
+    caplog.set_level(logging.INFO)
     async with served(any_store, Tuning()) as admin:
-        with monkeypatch.context() as patched, caplog.at_level(logging.INFO):
+        with monkeypatch.context() as patched:
             patched.setattr(any_store, "drop_trimmed", failing)
             assert (await failure(admin.TrimJournal(asked))).info.reason == "OUTCOME_UNKNOWN"
         assert (4, 4) == ((made := await admin.TrimJournal(asked)).entries, made.dropped)
-    (fields,) = [each for name, each in logged_events(caplog) if name == "ledger.trimmed"]
-    assert ("acme", "end of month") == (fields["root"], fields["reason"])
+    attempts = [each for name, each in logged_events(caplog) if name == "ledger.trimmed"]
+    assert [("acme", "end of month")] * 2 == [(each["root"], each["reason"]) for each in attempts]
 
 
 async def test_a_slow_trim_reports_the_base_that_a_quicker_one_has_stored(
