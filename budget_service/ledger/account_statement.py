@@ -22,7 +22,8 @@ class AccountStatement:
     """Every level of an account that has a limit, from the widest, and the currency of its root.
 
     `limits_version` is the version of the root's stored limits, by which outdated limits are recognised. `ahead` is how
-    far the root's time is ahead of the store's clock, and `time` is that time. `countable` is what the levels without a
+    far the root's time is ahead of the store's clock, and `time` is that time, which `stands_still` for so long
+    (`RootRecord.stands_still_for`). `countable` is what the levels without a
     limit can still add up in 64 bits. `blocks` are the levels once more, for each block that has paid alone there, and
     under no name for every other one; a level without such blocks has nothing. `closed` is the widest level of the
     account that is closed; no store knows it: it is found where the limits are looked up.
@@ -33,6 +34,7 @@ class AccountStatement:
     limits_version: int = 0
     ahead: Microseconds = 0
     time: Microseconds = 0
+    stands_still: Microseconds = 0
     countable: Cost = Cost(MAX_AMOUNT, MAX_AMOUNT)  # noqa: RUF009 - it is frozen
     blocks: tuple[Mapping[str, LevelStatus], ...] = ()
     closed: Account | None = None
@@ -55,8 +57,8 @@ def account_statement(
     """Return the state of an account at `now`.
 
     Args:
-        snapshot: Its `root`, `due`, `due_further` and the balances of all levels of the account and of
-            their blocks are enough.
+        snapshot: Its `root`, `clock`, `due`, `due_further` and the balances of all levels of the account and of their
+            blocks are enough.
         account: The account.
         levels: The levels of the account that have a limit.
         now: The ledger's time.
@@ -72,12 +74,14 @@ def account_statement(
         snapshot = replace(snapshot, due=lapsed)
     draft = Draft(snapshot, levels, now, account.levels)
     root = snapshot.root
+    stands_still = root.stands_still_for(snapshot.clock)
     return AccountStatement(
         draft.currency,
         draft.statuses(),
         root.limits_version,
-        root.ahead,
+        root.ahead + stands_still,
         time=now,
+        stands_still=stands_still,
         countable=draft.countable(),
         blocks=draft.block_statuses(),
     )
@@ -97,7 +101,7 @@ def check(
     if found.currency.unit_id not in ("", unit_id):
         return Refused(Reason.UNIT_MISMATCH)
     levels = found.seen_by(blocks).levels
-    if refusal := shortage(levels, cost, account, found.time):
+    if refusal := shortage(levels, cost, account, found.time, found.stands_still):
         return refusal
     fits = cost.within(found.countable) and all(cost.fits_above(each.spent, each.reserved) for each in levels)
     return None if fits or found.closed is not None else Refused(Reason.SUM_OVERFLOW)

@@ -115,7 +115,8 @@ class Case(Draft):
         fits = self.can_count(cost)
         if not self.has_room(cost):
             statuses = self.statuses()
-            if refusal := shortage(statuses, cost, account, self.now):
+            stands_still = self.snapshot.root.stands_still_for(self.snapshot.clock)
+            if refusal := shortage(statuses, cost, account, self.now, stands_still):
                 return refusal
             # Only the sum of a level in mode track may exceed 64 bits here.
             fits = fits and all(cost.fits_above(status.spent, status.reserved) for status in statuses)
@@ -173,7 +174,11 @@ class Case(Draft):
 
 
 def shortage(
-    statuses: tuple[LevelStatus, ...], cost: Cost, account: Account, now: Microseconds
+    statuses: tuple[LevelStatus, ...],
+    cost: Cost,
+    account: Account,
+    now: Microseconds,
+    stands_still: Microseconds,
 ) -> Exhausted | Held | None:
     """Return what is missing to pay `cost`: each unit of each level, from the widest; None if nothing is.
 
@@ -182,6 +187,6 @@ def shortage(
     depth = account.depth
     spent = [each.shortfalls(cost, left=each.unspent, depth=depth) for each in statuses]
     if any(spent):
-        return Exhausted(now, tuple(chain.from_iterable(spent)))
+        return Exhausted(now, tuple(chain.from_iterable(spent)), stands_still)
     held = [each.shortfalls(cost, left=each.remaining, depth=depth) for each in statuses]
-    return Held(now, tuple(chain.from_iterable(held))) if any(held) else None
+    return Held(now, tuple(chain.from_iterable(held)), stands_still) if any(held) else None

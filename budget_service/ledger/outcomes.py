@@ -163,17 +163,22 @@ class Cancelled(Struct, frozen=True, gc=False, array_like=True, tag="released"):
 
 
 class Exhausted(Struct, frozen=True, gc=False, array_like=True, tag="exhausted"):
-    """A refusal: the cost does not fit into what is not spent. `decided_at` is the ledger's time."""
+    """A refusal: the cost does not fit into what is not spent.
+
+    `decided_at` is the ledger's time, which `stands_still` for so long (`RootRecord.stands_still_for`).
+    """
 
     decided_at: Microseconds
     shortfalls: tuple[Shortfall, ...]
+    stands_still: Microseconds = 0
 
 
 class Held(Struct, frozen=True, gc=False, array_like=True, tag="held"):
-    """A refusal for now: the cost would fit if no reservation were open. It is never remembered."""
+    """A refusal for now: the cost would fit if no reservation were open. It is never remembered; see `Exhausted`."""
 
     decided_at: Microseconds
     shortfalls: tuple[Shortfall, ...]
+    stands_still: Microseconds = 0
 
 
 class Refused(Struct, frozen=True, gc=False, array_like=True, tag="refused"):

@@ -11,8 +11,10 @@ from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.currency import UNUSED, Currency
 from budget_service.ledger.outcomes import Answer, Outcome
 from budget_service.ledger.values import NOTHING, Account, Cost, Fingerprint, Hold, Limit, capped_sum
-from budget_service.ledger.windows import Microseconds
+from budget_service.ledger.windows import SECOND, Microseconds
 
+# How far apart two correct clocks may be, and how far ahead of its store a ledger's time may be without harm.
+CLOCK_TOLERANCE: Microseconds = 60 * SECOND
 # One step ends at most this many lapsed reservations. While there may be more, no budget is called exhausted.
 MAX_EXPIRED_AT_ONCE = 1000
 
@@ -38,6 +40,11 @@ class RootRecord(Struct, frozen=True, gc=False):
     def now(self, clock: Microseconds) -> Microseconds:
         """Return the ledger's time by the store's clock, or the last time recorded if the clock went back."""
         return max(clock + self.ahead, self.last_time)
+
+    def stands_still_for(self, clock: Microseconds) -> Microseconds:
+        """Return how long its time stands still, after a clock that was ahead; 0 below CLOCK_TOLERANCE."""
+        behind = self.last_time - self.ahead - clock
+        return behind if behind >= CLOCK_TOLERANCE else 0
 
     def next_limits_version(self, now: Microseconds) -> int:
         """Return the version of limits that are changed now.

@@ -14,6 +14,7 @@ from typing import Any
 from gris_api.common.v1 import cost_pb2
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from budget_service.ledger.windows import SECOND, Microseconds
 from budget_service.server.ledger import Ledger
 from budget_service.stores.interface import StoreError
 from gris_serving.instrumentation import CallRecorder
@@ -69,7 +70,14 @@ class LedgerMetrics:
         self._seconds = Histogram(
             "gris_budget_commit_seconds", "How long commits took.", buckets=SECONDS, registry=registry
         )
+        self._still = Gauge(
+            "gris_budget_time_stands_still_seconds",
+            "For how long the time of a root account will stand still because its store's clock was ahead once; the "
+            "longest, as of each root's last change.",
+            registry=registry,
+        )
         self._roots: dict[str, None] = {}
+        self._stands_still: dict[str, Microseconds] = {}
 
     def recorders(self) -> Mapping[str, CallRecorder]:
         """Return the recorder for each method that changes the ledger."""
@@ -83,10 +91,14 @@ class LedgerMetrics:
         """Return the recorder for each method by which administrators change limits and accounts."""
         return {method: _Acts(self._acts, act) for method, act in _ACTS.items()}
 
-    def committed(self, requests: int, seconds: float) -> None:
-        """Count one commit."""
+    def committed(self, requests: int, seconds: float, stands_still: Mapping[str, Microseconds]) -> None:
+        """Count one commit, and remember whose time stands still."""
         self._sizes.observe(requests)
         self._seconds.observe(seconds)
+        if self._stands_still or any(stands_still.values()):
+            known = {**self._stands_still, **stands_still}
+            self._stands_still = {root: still for root, still in known.items() if still}
+            self._still.set(max(self._stands_still.values(), default=0) / SECOND)
 
     async def follow(self, ledger: Ledger) -> None:
         """Update the number of open reservations regularly, until cancelled."""

@@ -20,7 +20,7 @@ UNAVAILABLE          STORE_UNAVAILABLE, HOME_UNAVAILABLE, OVERLOADED, BUDGET_HEL
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from google.protobuf.any_pb2 import Any
 from google.protobuf.duration_pb2 import Duration
@@ -105,7 +105,9 @@ def exhausted(refusal: Exhausted, account: Account) -> Status:
     wait = _wait(refusal)
     if wait is not None and wait < LONGEST_RETRY:
         details.append(RetryInfo(retry_delay=Duration(seconds=wait // SECOND, nanos=wait % SECOND * 1000)))
-    return _status(code_pb2.RESOURCE_EXHAUSTED, f"budget exhausted: {_sentence(first)}", *details)
+    return _status(
+        code_pb2.RESOURCE_EXHAUSTED, f"budget exhausted: {_sentence(first)}{_still(refusal)}", *details
+    )
 
 
 def held(refusal: Held, account: Account) -> Status:
@@ -113,7 +115,9 @@ def held(refusal: Held, account: Account) -> Status:
     first = refusal.shortfalls[0]
     metadata = _shortfall_metadata(first, account)
     metadata.pop("refreshes_at", None)
-    message = f"budget held by open reservations: {first.requested} {first.unit.value} requested"
+    message = (
+        f"budget held by open reservations: {first.requested} {first.unit.value} requested{_still(refusal)}"
+    )
     retry = RetryInfo(retry_delay=Duration(nanos=HELD_MILLISECONDS * 1_000_000))
     return _status(code_pb2.UNAVAILABLE, message, _info("BUDGET_HELD", metadata), retry)
 
@@ -309,6 +313,17 @@ def _violation(missing: Shortfall, account: Account) -> QuotaFailure.Violation:
 def _sentence(missing: Shortfall) -> str:
     until = "" if missing.refreshes_at is None else f" until {_rfc3339(datetime_of(missing.refreshes_at))}"
     return f"{missing.requested} {missing.unit.value} requested, {missing.remaining} left{until}"
+
+
+def _still(refusal: Exhausted | Held) -> str:
+    """Return why no window ends and no reservation lapses, and the cure; nothing if time goes on."""
+    if not refusal.stands_still:
+        return ""
+    wait = timedelta(seconds=refusal.stands_still // SECOND)
+    return (
+        f"; the store's clock was ahead, so the ledger's time stands still for {wait}, unless an administrator lets it "
+        "continue: gris budget resume-clock"
+    )
 
 
 def _wait(refusal: Exhausted) -> Microseconds | None:

@@ -20,8 +20,9 @@ from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.windows import Microseconds
 
 Clock: TypeAlias = Callable[[], Microseconds]
-# Called after every commit, with its number of requests and its duration in seconds.
-Committed: TypeAlias = Callable[[int, float], None]
+# Called after every commit, with its number of requests, its duration in seconds, and for how long the time of each
+# root that it was about stands still.
+Committed: TypeAlias = Callable[[int, float, Mapping[str, Microseconds]], None]
 
 
 class StoreError(Exception):
@@ -222,13 +223,15 @@ OUTCOME_NOT_KNOWN = "a fault of the service; what was begun may have been done"
 """The error of requests that were being decided then."""
 
 
-def uncounted(_requests: int, _seconds: float) -> None:
+def uncounted(_requests: int, _seconds: float, _stands_still: Mapping[str, Microseconds]) -> None:
     """Count nothing."""
 
 
-def count(committed: Committed, requests: int, seconds: float) -> None:
+def count(
+    committed: Committed, requests: int, seconds: float, stands_still: Mapping[str, Microseconds]
+) -> None:
     """Call `committed` after a commit. An error there must not fail the requests."""
     try:
-        committed(requests, seconds)
+        committed(requests, seconds, stands_still)
     except Exception as error:
         log_internal_error(error)

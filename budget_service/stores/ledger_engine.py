@@ -193,7 +193,9 @@ class LedgerEngine:
         for entry in view.changes.journal:
             if entry.kind is EntryKind.FORFEITED and is_lease(entry.request_id):
                 RECLAIMED.update({unit: entry.cost.of(unit) for unit in Unit})
-        count(self._committed, len(results), perf_counter() - decided + loaded - began)
+        found = transaction.loaded
+        stands_still = {root: record.stands_still_for(found.clock) for root, record in found.roots.items()}
+        count(self._committed, len(results), perf_counter() - decided + loaded - began, stands_still)
         return attempt
 
 

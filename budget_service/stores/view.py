@@ -93,6 +93,7 @@ class View:
             others={},
             past=self._past(),
             reservations=self._reservations(account.root),
+            clock=self._loaded.clock,
         )
 
     def note(self, act: Act, limits: AppliedLimits, change: Change) -> None:

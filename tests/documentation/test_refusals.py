@@ -14,6 +14,7 @@ from gris_api.budget.v1 import admin_pb2, budget_pb2, regions_pb2
 
 from budget_service.ledger.outcomes import Exhausted, Held, Reason, Refused, Shortfall
 from budget_service.ledger.values import Account, InvalidFieldError, Unit
+from budget_service.ledger.windows import DAY
 from budget_service.server import rpc_errors
 from gris_serving.decoding import UNDECODABLE
 from gris_serving.slow_callers import UnreadError, UnsentError
@@ -25,10 +26,15 @@ from tests.support.some import some
 TABLE = {quoted(cells[0])[0]: cells for cells in rows(section("ledger.md", "## Every reason"), "reason")}
 _ACCOUNT = Account(("acme", "ann"))
 _SHORTFALL = Shortfall(depth=1, unit=Unit.CALLS, requested=2, remaining=1, refreshes_at=None)
+STANDING_STILL = [
+    rpc_errors.exhausted(Exhausted(0, (_SHORTFALL,), DAY), _ACCOUNT),
+    rpc_errors.held(Held(0, (_SHORTFALL,), DAY), _ACCOUNT),
+]
 STATUSES = [
     *(rpc_errors.refused(Refused(reason)) for reason in Reason),
     rpc_errors.exhausted(Exhausted(0, (_SHORTFALL,)), _ACCOUNT),
     rpc_errors.held(Held(0, (_SHORTFALL,)), _ACCOUNT),
+    *STANDING_STILL,
     rpc_errors.invalid_field(InvalidFieldError("ttl", "must be shorter")),
     rpc_errors.account_unknown(),
     rpc_errors.ticket_not_authentic(),
@@ -137,3 +143,9 @@ def test_only_what_administrators_call_becomes_no_error() -> None:
         assert bool(cells[-1]) == (
             not set(quoted(cells[2])) <= administrators or cells[2].startswith("every")
         ), reason
+
+
+def test_a_refusal_names_the_command_that_lets_time_continue() -> None:
+    """Only where time stands still: waiting for a window's end would be in vain."""
+    named = [status for status in STATUSES if "gris budget resume-clock" in status.message]
+    assert named == STANDING_STILL

@@ -20,6 +20,7 @@ LABELS = {
     "gris_lending_reclaimed": {"unit"},
     "gris_budget_administrator_acts": {"act", "outcome"},
     "gris_budget_open_reservations": set(),
+    "gris_budget_time_stands_still_seconds": set(),
     "gris_budget_commit_requests": {"le"},
     "gris_budget_commit_seconds": {"le"},
 }

@@ -253,7 +253,7 @@ async def committed(any_store: Store, monkeypatch: pytest.MonkeyPatch) -> list[i
     """Give how many requests each commit of a store has, which knows its time by an earlier one."""
     await asyncio.gather(*begun(any_store, 1))
     counted: list[int] = []
-    monkeypatch.setattr(engine(any_store), "_committed", lambda requests, _: counted.append(requests))
+    monkeypatch.setattr(engine(any_store), "_committed", lambda requests, *_: counted.append(requests))
     return counted
 
 
@@ -374,7 +374,7 @@ async def test_a_count_that_fails_takes_nobodys_answer(
             # These come when the commit is under way.
             behind.extend(begun(any_store, 6))
 
-    def fails(_: int, __: float) -> None:
+    def fails(*_: object) -> None:
         raise OSError("no room for metrics")
 
     monkeypatch.setattr(engine(any_store), "_committed", fails)

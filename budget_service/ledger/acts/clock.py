@@ -7,12 +7,9 @@ from msgspec.structs import replace
 from budget_service.ledger.act import AdministrativeAct, Needs
 from budget_service.ledger.case import Case
 from budget_service.ledger.outcomes import ClockResumed, Outcome, Reason, Refused
-from budget_service.ledger.state import EntryKind
+from budget_service.ledger.state import CLOCK_TOLERANCE, EntryKind
 from budget_service.ledger.values import Fingerprint, Hold
-from budget_service.ledger.windows import SECOND, Microseconds
-
-# How far apart two correct clocks may be, and how far ahead of its store a ledger's time may be without harm.
-CLOCK_TOLERANCE: Microseconds = 60 * SECOND
+from budget_service.ledger.windows import Microseconds
 
 
 class ResumeClock(AdministrativeAct, frozen=True, gc=False, kw_only=True):

@@ -87,6 +87,7 @@ class MemoryStore:
             others={},
             due=due,
             due_further=len(due) == self.expired_at_once,
+            clock=self.clock(),
         )
         return account_statement(self._with_history(account, snapshot), account, levels, now)
 

@@ -44,6 +44,9 @@ def resume(id_: str, true_time: Microseconds) -> Asked[ResumeClock]:
     return Asked(ResumeClock(actor="ops", account=COMPANY, request_id=id_, true_time=true_time), NO_LIMITS)
 
 
+SPENT_AND_HELD = (("gone", Cost(5, 0)), ("again", Cost(2, 0)))
+
+
 async def reported(store: Store, asked: Asked[Act]) -> Outcome:
     """Return the outcome of a request."""
     return (await store.apply(*asked)).outcome
@@ -94,6 +97,26 @@ async def test_the_ledger_never_goes_back_whatever_the_clock_does_next(
     assert getattr(second, "expires_at", 0) == getattr(first, "expires_at", 1)
 
 
+@pytest.mark.parametrize(
+    ("behind", "still"), [(YEAR, YEAR), (60 * SECOND, 60 * SECOND), (60 * SECOND - 1, 0)]
+)
+async def test_whoever_is_refused_while_time_stands_still_is_told(
+    any_store: Store, clock: SteppedClock, behind: Microseconds, still: Microseconds
+) -> None:
+    """And whoever reads: no window ends and no reservation lapses, until an administrator lets time continue."""
+    await jumped(any_store, clock)
+    clock.now = NOON + YEAR - behind
+    refused, held = [await reported(any_store, charge(id_, cost)) for id_, cost in SPENT_AND_HELD]
+    assert isinstance(refused, Exhausted)
+    assert isinstance(held, Held)
+    found = await any_store.read(ANALYST, MONTH)
+    assert [refused.stands_still, held.stands_still, found.stands_still, found.ahead] == [still] * 4
+    if still == YEAR:
+        await any_store.apply(*resume("c", clock.now))
+        found = await any_store.read(ANALYST, MONTH)
+        assert (found.stands_still, found.ahead) == (0, YEAR)
+
+
 async def test_it_is_done_once_and_kept_in_the_journal(any_store: Store, clock: SteppedClock) -> None:
     """A repeat that says another time is the first answer; a second request finds nothing to do."""
     await jumped(any_store, clock)
@@ -112,7 +135,7 @@ async def test_two_clocks_that_disagree_change_nothing(
     """Whichever is wrong: time might jump when it is set right."""
     await jumped(any_store, clock)
     assert await reported(any_store, resume("c", NOON + apart)) == Refused(Reason.CLOCKS_DISAGREE)
-    assert (await any_store.read(ANALYST, MONTH)).ahead == 0
+    assert (await any_store.read(ANALYST, MONTH)).stands_still == YEAR
 
 
 async def test_a_clock_that_was_wrong_for_a_while_makes_no_other_root_forget(

@@ -14,11 +14,16 @@ import pytest
 from gris_api.budget.v1 import admin_pb2 as admin_pb
 from gris_api.budget.v1 import admin_pb2_grpc
 from gris_api.budget.v1 import budget_pb2 as pb
+from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
+from budget_service.ledger.values import Account, Cost
+from budget_service.server.metrics import LedgerMetrics
+from budget_service.stores.sqlite.store import SqliteStore
 from tests.observability.world import scraped
 from tests.support.budget_client import account, charging, connected, cost, failure, new_id, reserving
 from tests.support.budget_process import command, health, health_becomes, refused
+from tests.support.budget_samples import ANALYST, SteppedClock, charge
 from tests.support.ledger_stores import empty
 from tests.support.postgres_server import PostgresServer
 from tests.support.redis_server import RedisServer, redis_server
@@ -97,6 +102,28 @@ async def test_units_are_counted_by_what_became_of_them(tmp_path: Path) -> None:
         assert ledger.units("charge", "granted") == (5, 1)
         assert ledger.units("release", "granted") == (7, 1)
         await ledger.becomes(lambda: ledger.value("gris_budget_open_reservations") == 0)
+
+
+async def test_whose_time_stands_still_is_known_from_its_last_change(
+    tmp_path: Path, clock: SteppedClock
+) -> None:
+    """The longest of all roots, whichever was charged last; nothing once it continues."""
+    registry = CollectorRegistry()
+    metrics = LedgerMetrics(registry)
+    seen: asyncio.Queue[float | None] = asyncio.Queue()
+
+    def committed(*commit: Any) -> None:
+        metrics.committed(*commit)
+        seen.put_nowait(registry.get_sample_value("gris_budget_time_stands_still_seconds"))
+
+    store = SqliteStore.open(tmp_path / "ledger.db", clock=clock, committed=committed)
+    other = Account(("other", "bob"))
+    charges = ((ANALYST, 40, 0), (ANALYST, -40, 40), (other, 0, 40), (ANALYST, 10, 30), (ANALYST, 31, 0))
+    for number, (account_, step, days) in enumerate(charges):
+        clock.step(days=step)
+        await store.apply(*charge(str(number), Cost(0, 0), account=account_))
+        assert await seen.get() == days * 86_400
+    await store.close()
 
 
 @pytest.mark.usefixtures("starts_processes")
