@@ -31,6 +31,13 @@ COPIES = (
     ("journal", {"account": ACCOUNT, "request_id": REQUEST}, "request_id = 'template'", False),
 )
 
+# Of each kind of rows: which one is copied, the names of the copies, and whether there is one for each company.
+ROW_COPIES = (
+    ("balances", f"{ROOT}/c0/a0", ACCOUNT, False),
+    ("balances", f"{ROOT}/c0", COMPANY, True),
+    ("outcomes", "template", REQUEST, False),
+)
+
 NUMBERS = "(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < :last) SELECT i FROM n)"
 
 REDIS_BATCH = 20_000
@@ -75,11 +82,22 @@ def fill(address: str, accounts: int) -> None:
 def _fill_sqlite(path: str, accounts: int) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("BEGIN")
-        for table, changed, template, for_companies in COPIES:
-            found = connection.execute(f"PRAGMA table_info({table})").fetchall()
-            columns = [name for _, name, *_ in found if name != "entry"]
-            if last := _last(accounts, for_companies):
-                connection.execute(_copying(table, columns, changed, template, NUMBERS), {"last": last})
+        for kind, template, name, for_companies in ROW_COPIES:
+            last = {"last": _last(accounts, for_companies)}
+            connection.execute(
+                f"INSERT INTO rows SELECT root, '{kind}\t' || {name}, text, keep_until "  # noqa: S608 - constants
+                f"FROM rows, {NUMBERS} WHERE root = '{ROOT}' AND key = '{kind}\t{template}'",
+                last,
+            )
+        connection.execute(
+            "INSERT INTO journal (root, number, text) SELECT root, i + 1, text "  # noqa: S608 - constants
+            f"FROM journal, {NUMBERS} WHERE root = '{ROOT}' AND number = 1",
+            {"last": accounts - 1},
+        )
+        counted = (
+            "UPDATE rows SET text = json_set(text, '$.record.entries', ?) WHERE root = ? AND key = 'roots'"
+        )
+        connection.execute(counted, (accounts, ROOT))
         connection.execute("COMMIT")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 

@@ -12,8 +12,8 @@ _IN_REGION = """
 import json, sqlite3
 ledger = sqlite3.connect("/ledger/ledger.db")
 print(json.dumps(ledger.execute(
-    "SELECT coalesce(sum(information), 0), coalesce(sum(calls), 0) FROM journal "
-    "WHERE kind IN ('direct', 'settled') AND account LIKE 'load@%'").fetchone()))
+    "SELECT coalesce(sum(json_extract(text, '$.cost[0]')), 0), coalesce(sum(json_extract(text, '$.cost[1]')), 0) "
+    "FROM journal WHERE json_extract(text, '$.kind') IN ('direct', 'settled') AND root LIKE 'load@%'").fetchone()))
 """
 _AT_HOME = """
 SELECT coalesce(sum(information) FILTER (WHERE is_charge AND is_lent), 0),

@@ -37,10 +37,7 @@ from tests.support.redis_server import RedisServer
 from tests.unit.budget_service.served import SETTINGS, Stub
 
 PAGE_BYTES = 4096
-COPY = (
-    "INSERT INTO journal SELECT ?, kind, account, ?, calls, unit_id, request_id, release_id, query_id, time, holds, "
-    "policy_statement, NULL, NULL, reason, actor, change FROM journal WHERE entry = 1"
-)
+COPY = "INSERT INTO journal SELECT ?1, root, ?1, json_set(text, '$.cost[0]', ?2) FROM journal WHERE entry = 1"
 ANN, BOB = ("acme", "ann"), ("acme", "bob")
 
 
@@ -110,7 +107,7 @@ async def test_a_page_that_is_lost_while_it_serves_stops_the_service(
     """Played by a start that does not look: charges are unavailable, health, metric and log say why."""
     path = tmp_path / "ledger.db"
     await charged(path, ANN)
-    await asyncio.to_thread(zeroed, path, "outcomes")
+    await asyncio.to_thread(zeroed, path, "rows")
     async with served(
         SqliteStore.open(path, SteppedClock(), tuning=Tuning(start_check_seconds=0))
     ) as running:
@@ -134,7 +131,7 @@ async def test_a_row_that_cannot_be_right_is_named_to_administrators_alone(
     """A negative balance: its account gets nothing, others go on; verification names the row and no amount."""
     path = tmp_path / "ledger.db"
     await charged(path, ANN, BOB)
-    changed(path, "UPDATE balances SET spent_calls = -31337 WHERE level = 'acme/ann'")
+    changed(path, "UPDATE rows SET text = json_set(text, '$[3][1]', -31337) WHERE key = 'balances\tacme/ann'")
     async with served(SqliteStore.open(path, SteppedClock())) as running:
         refused = await failure(running.stub.UpdateBudget(charging(path=ANN, request_id="again")))
         assert (refused.code, refused.info.reason) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")
@@ -176,23 +173,24 @@ FORGED = {
     "a move to nowhere": ("kind", "move"),
     "a limit that is none": ("kind", "limit"),
     "another kind": ("kind", "gift"),
-    "no account's level": ("holds", "[[0,1]]"),
-    "a level below": ("holds", "[[3,1]]"),
-    "twice on one level": ("holds", "[[1,1],[1,2]]"),
-    "no list": ("holds", "7"),
+    "no account's level": ("holds", [[0, 1]]),
+    "a level below": ("holds", [[3, 1]]),
+    "twice on one level": ("holds", [[1, 1], [1, 2]]),
+    "no list": ("holds", 7),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("forged", list(FORGED.values()), ids=list(FORGED))
 async def test_an_entry_that_the_rules_cannot_have_written_is_named(
-    tmp_path: Path, forged: tuple[str, str]
+    tmp_path: Path, forged: tuple[str, Any]
 ) -> None:
     """Verifying, reading and trimming report its number, and the log says that the ledger is damaged."""
     path, (column, value) = tmp_path / "ledger.db", forged
     await charged(path, ANN, BOB)
     changed(path, "DROP TRIGGER journal_is_not_changed")
-    changed(path, f"UPDATE journal SET {column} = ? WHERE entry = 2", value)  # noqa: S608 - a constant
+    forging = "UPDATE journal SET text = json_set(text, ?, json(?)) WHERE entry = 2"
+    changed(path, forging, f"$.{column}", json.dumps(value))
     root = budget_pb2.Account(path=["acme"])
     async with served(SqliteStore.open(path, SteppedClock())) as running:
         for call in (
@@ -208,11 +206,11 @@ async def test_an_entry_that_the_rules_cannot_have_written_is_named(
 
 
 UNREADABLE_IN_SQLITE = {
-    "balances": "UPDATE balances SET rule = 'fortnight,0,UTC'",
-    "outcomes": "UPDATE outcomes SET outcome = '[]'",
-    "limits": "INSERT INTO limits VALUES ('acme', 'acme/ann', 'plenty')",
-    "days": "INSERT INTO days VALUES ('acme/ann', 1, 2, -1, 0)",
-    "bases": "INSERT INTO bases VALUES ('acme', 0, 0, 'x')",
+    "balances": "UPDATE rows SET text = json_set(text, '$[2][0]', 'fortnight') WHERE key LIKE 'balances%'",
+    "outcomes": "UPDATE rows SET text = json_set(text, '$.outcome', json('[]')) WHERE key LIKE 'outcomes%'",
+    "limits": "INSERT INTO rows VALUES ('acme', 'limits\tacme/ann', '\"plenty\"', NULL)",
+    "days": "INSERT INTO rows VALUES ('acme', 'days\tacme/ann\t1', '{\"start\":1,\"end\":2,\"spent\":[-1,0]}', NULL)",
+    "bases": "INSERT INTO rows VALUES ('acme', 'bases', 'x', NULL)",
 }
 
 
@@ -223,7 +221,7 @@ async def test_a_row_that_cannot_be_read_is_named_whatever_table_it_is_in(tmp_pa
     path = tmp_path / "ledger.db"
     await charged(path, ANN)
     changed(path, UNREADABLE_IN_SQLITE[table])
-    changed(path, "UPDATE roots SET limits_version = 7")
+    changed(path, "UPDATE rows SET text = json_set(text, '$.record.limits_version', 7) WHERE key = 'roots'")
     async with served(SqliteStore.open(path, SteppedClock())) as running:
         verifying = running.admin.VerifyLedger(pb.VerifyLedgerRequest())
         if table == "outcomes":

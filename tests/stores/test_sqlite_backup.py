@@ -96,7 +96,7 @@ async def test_a_copy_beside_charges_is_consistent_and_has_all_that_were_answere
             beside.append(await charged(store, f"beside{len(beside)}"))
 
         between_pages(monkeypatch, charge_one)
-        before = {await charged(store, f"before{number}") for number in range(20)}
+        before = {await charged(store, f"before{number}") for number in range(60)}
         copy = await store.back_up(folder)
         after = await charged(store, "after")
     assert [copy] == list(folder.iterdir())

@@ -1,7 +1,4 @@
-"""The file of the SQLite store: who may own it, what it must look like, and its schema.
-
-Accounts and levels are written as their path joined by slashes, times in microseconds.
-"""
+"""The file of the SQLite store: who may own it, what it must look like, and its schema; `stores.rows` has the keys."""
 
 from __future__ import annotations
 
@@ -12,84 +9,38 @@ from contextlib import closing
 from pathlib import Path
 
 from budget_service.stores.interface import StoreUnusableError, require_schema
+from budget_service.stores.rows import Decoders
 from budget_service.stores.sqlite.integrity import require_sound
 from budget_service.tuning import DEFAULTS
 
-SCHEMA_VERSION = 18
+SCHEMA_VERSION = 19
 CACHE_KIBIBYTES = 192 * 1024
 # Some 40 MB. SQLite's own thousand pages hold a few commits of charges on many accounts, and to move them into the file
 # takes two more turns of the disk, for which all callers wait.
 LOG_PAGES = 10_000
 
-# Their keys come in any order. The rows themselves are added at the end, so that each touches one page of keys only:
-# every page that a commit touches is written to the disk.
-OUTCOMES = (
-    """CREATE TABLE outcomes (
-        root TEXT NOT NULL, request_id TEXT NOT NULL, fingerprint TEXT NOT NULL, outcome TEXT NOT NULL,
-        keep_until INTEGER NOT NULL, PRIMARY KEY (root, request_id))""",
-    "CREATE INDEX outcomes_by_age ON outcomes (keep_until)",
-)
-PAYMENTS = (
-    """CREATE TABLE payments (
-        account TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, release_id TEXT NOT NULL,
-        window_start INTEGER NOT NULL, keep_until INTEGER, PRIMARY KEY (account, kind, id))""",
-    "CREATE INDEX payments_by_age ON payments (keep_until)",
-)
-
-# What was charged at each level on each day that is over.
-DAYS = """CREATE TABLE days (
-    level TEXT NOT NULL, day_start INTEGER NOT NULL, day_end INTEGER NOT NULL, information INTEGER NOT NULL,
-    calls INTEGER NOT NULL, PRIMARY KEY (level, day_start)) WITHOUT ROWID"""
-
-CLOSED = (
-    "CREATE TABLE closed (root TEXT NOT NULL, level TEXT NOT NULL, PRIMARY KEY (root, level)) WITHOUT ROWID"
-)
-
 SCHEMA = (
-    "CREATE TABLE roots (root TEXT PRIMARY KEY, unit_id TEXT NOT NULL, last_time INTEGER NOT NULL, "
-    "limits_version INTEGER NOT NULL, currency_since INTEGER NOT NULL, next_unit_id TEXT NOT NULL, "
-    "next_since INTEGER NOT NULL, ahead INTEGER NOT NULL, entries INTEGER NOT NULL, digest TEXT NOT NULL) "
-    "WITHOUT ROWID",
-    # A limit is written as `limits.limit_text`.
-    "CREATE TABLE limits (root TEXT NOT NULL, level TEXT NOT NULL, limit_text TEXT NOT NULL, "
-    "PRIMARY KEY (root, level)) WITHOUT ROWID",
+    # Keys come in any order. The rows themselves are added at the end, so that each touches one page of keys only:
+    # every page that a commit touches is written to the disk.
+    "CREATE TABLE rows (root TEXT NOT NULL, key TEXT NOT NULL, text TEXT NOT NULL, keep_until INTEGER, "
+    "PRIMARY KEY (root, key))",
+    "CREATE INDEX rows_by_age ON rows (root, keep_until) WHERE keep_until IS NOT NULL",
+    "CREATE UNIQUE INDEX roots ON rows (root) WHERE key = 'roots'",
     # One row: the ledger's own name and how often it was counted on, which its high-water mark repeats.
     "CREATE TABLE ledger (ledger_id TEXT NOT NULL, count INTEGER NOT NULL)",
     "INSERT INTO ledger VALUES (lower(hex(randomblob(16))), 0)",
-    """CREATE TABLE balances (
-        level TEXT PRIMARY KEY, window_start INTEGER NOT NULL, window_end INTEGER,
-        spent_information INTEGER NOT NULL, spent_calls INTEGER NOT NULL,
-        reserved_information INTEGER NOT NULL, reserved_calls INTEGER NOT NULL,
-        reserved_since INTEGER NOT NULL, leaves_at INTEGER, earlier TEXT NOT NULL,
-        rule TEXT NOT NULL DEFAULT '', day_start INTEGER NOT NULL DEFAULT 0, day_end INTEGER NOT NULL DEFAULT 0,
-        today_information INTEGER NOT NULL DEFAULT 0, today_calls INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID""",
-    """CREATE TABLE reservations (
-        root TEXT NOT NULL, reservation_id TEXT NOT NULL, account TEXT NOT NULL, request_id TEXT NOT NULL,
-        query_id TEXT NOT NULL, information INTEGER NOT NULL, calls INTEGER NOT NULL, expires_at INTEGER NOT NULL,
-        paid_release_id TEXT NOT NULL, forfeits INTEGER NOT NULL, holds TEXT NOT NULL, unit_id TEXT NOT NULL,
-        PRIMARY KEY (root, reservation_id)) WITHOUT ROWID""",
-    "CREATE INDEX reservations_by_end ON reservations (root, expires_at, reservation_id)",
-    *OUTCOMES,
-    *PAYMENTS,
-    """CREATE TABLE journal (
-        entry INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, account TEXT NOT NULL,
-        information INTEGER NOT NULL, calls INTEGER NOT NULL, unit_id TEXT NOT NULL, request_id TEXT NOT NULL,
-        release_id TEXT NOT NULL, query_id TEXT NOT NULL, time INTEGER NOT NULL, holds TEXT NOT NULL,
-        policy_statement TEXT NOT NULL DEFAULT '', shared_information INTEGER, shared_calls INTEGER,
-        reason TEXT NOT NULL DEFAULT '', actor TEXT NOT NULL DEFAULT '', change TEXT NOT NULL DEFAULT '')""",
-    # The entries of one root in order; an index holds the number of the row.
-    "CREATE INDEX journal_by_root ON journal (substr(account, 1, instr(account || '/', '/') - 1))",
+    "CREATE TABLE journal (entry INTEGER PRIMARY KEY AUTOINCREMENT, root TEXT NOT NULL, number INTEGER NOT NULL, "
+    "text TEXT NOT NULL, UNIQUE (root, number))",
     """CREATE TRIGGER journal_is_not_changed BEFORE UPDATE ON journal
         BEGIN SELECT RAISE(ABORT, 'no entry of the journal can be changed'); END""",
-    # What stands for the dropped entries of each root, as JSON; see `ledger.base`.
-    "CREATE TABLE bases (root TEXT PRIMARY KEY, position INTEGER NOT NULL, entries INTEGER NOT NULL, "
-    "base TEXT NOT NULL) WITHOUT ROWID",
-    """CREATE TRIGGER journal_is_not_shortened BEFORE DELETE ON journal WHEN OLD.entry > coalesce((
-            SELECT position FROM bases
-            WHERE root = substr(OLD.account, 1, instr(OLD.account || '/', '/') - 1)), 0)
+    """CREATE TRIGGER journal_is_not_shortened BEFORE DELETE ON journal WHEN OLD.number > coalesce((
+            SELECT json_extract(text, '$.entries') FROM rows WHERE root = OLD.root AND key = 'bases'), 0)
         BEGIN SELECT RAISE(ABORT, 'only a trim drops entries of the journal'); END""",
-    DAYS,
-    CLOSED,
+    """CREATE VIEW balances AS SELECT root, substr(key, 10) AS level,
+        json_extract(text, '$[0][0]') AS window_start, json_extract(text, '$[0][1]') AS window_end,
+        json_extract(text, '$[3][0]') AS spent_information, json_extract(text, '$[3][1]') AS spent_calls,
+        json_extract(text, '$[4][0]') AS reserved_information, json_extract(text, '$[4][1]') AS reserved_calls
+        FROM rows WHERE key > 'balances' || char(9) AND key < 'balances' || char(10)""",
 )
 
 SYNCHRONOUS_FULL = 2
@@ -129,10 +80,11 @@ def currencies_in(path: Path) -> frozenset[str]:
     uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
     try:
         with closing(sqlite3.connect(uri, uri=True)) as connection:
-            rows = connection.execute("SELECT unit_id, next_unit_id FROM roots").fetchall()
-    except sqlite3.Error:
+            found = connection.execute("SELECT text FROM rows WHERE key = 'roots'").fetchall()
+        currencies = [Decoders.root.decode(text).record.currency for (text,) in found]
+    except (sqlite3.Error, ValueError):
         return frozenset()
-    return frozenset(unit_id for row in rows for unit_id in row if unit_id)
+    return frozenset(id_ for each in currencies for id_ in (each.unit_id, each.next_unit_id) if id_)
 
 
 def connect(path: Path, most_check_seconds: float = DEFAULTS.start_check_seconds) -> sqlite3.Connection:

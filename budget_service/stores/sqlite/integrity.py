@@ -14,16 +14,8 @@ from time import perf_counter
 
 from budget_service.stores.interface import StoreUnusableError
 
-# What every decision rests on comes first; what grows with each charge comes last.
-_FIRST = (
-    "ledger",
-    "roots",
-    "limits",
-    "bases",
-    "reservations",
-    "balances",
-)
-_LAST = ("payments", "outcomes", "journal")
+# What every decision rests on comes before what only grows.
+_LAST = ("sqlite_sequence", "journal")
 
 log = logging.getLogger(__name__)
 
@@ -52,8 +44,7 @@ def require_sound(
 
 def _tables(connection: sqlite3.Connection) -> list[str]:
     found = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
-    order = (*_FIRST, *sorted({*found} - {*_FIRST, *_LAST}), *_LAST)
-    return [name for name in order if name in found]
+    return sorted(found, key=lambda name: (name in _LAST, name))
 
 
 def _require_sound_table(connection: sqlite3.Connection, path: Path, table: str) -> None:

@@ -1,168 +1,84 @@
-"""How the ledger's values are rows of the SQLite store."""
+"""Reads and writes rows of a SQLite ledger, and its journal, in whatever transaction is open."""
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Iterable
-from typing import Any
+from collections import defaultdict
+from collections.abc import Collection, Sequence
 
-from budget_service.ledger.balances import Balance
-from budget_service.ledger.currency import Currency
-from budget_service.ledger.journal import require_well_formed
-from budget_service.ledger.state import DayChange, EntryKind, JournalEntry, Reservation, RootRecord
-from budget_service.ledger.values import Account, Cost, Hold
-from budget_service.ledger.windows import DaySpan, Window
-from budget_service.stores.codec import decode_days, decode_rule, encode_days, encode_rule
-from budget_service.stores.damaged_rows import reads
+from msgspec.json import encode
 
-RESERVATION = (
-    "reservation_id, account, request_id, query_id, information, calls, "
-    "expires_at, paid_release_id, forfeits, holds, unit_id"
+from budget_service.stores.row_map import Range, RowKey, Writes
+
+# A cross join is made in the order in which it is written: each key is looked up in the table's own index.
+_GET = (
+    "SELECT rows.root, rows.key, text FROM json_each(?2) AS asked "
+    "CROSS JOIN rows ON rows.root = ?1 AND rows.key = asked.value"
 )
-# All but its number.
-JOURNAL = (
-    "kind, account, information, calls, unit_id, request_id, release_id, query_id, time, holds, "
-    "policy_statement, shared_information, shared_calls, reason, actor, change"
+_SCAN = "SELECT root, key, text FROM rows WHERE root = ? AND key > ? AND key < ? ORDER BY key LIMIT ?"
+_PUT = (
+    "INSERT INTO rows VALUES (?, ?, ?, ?) ON CONFLICT (root, key) DO UPDATE "
+    "SET text = excluded.text, keep_until = excluded.keep_until"
+)
+_PURGE = (
+    "DELETE FROM rows WHERE rowid IN (SELECT rowid FROM rows WHERE root = ? AND keep_until <= ? "
+    "ORDER BY keep_until LIMIT ?)"
+)
+_ENTRIES = "SELECT number, text FROM journal WHERE root = ? AND number > ? AND number <= ? ORDER BY number"
+_DROP = (
+    "DELETE FROM journal WHERE root = ?1 AND number IN (SELECT number FROM journal WHERE root = ?1 AND number <= "
+    "(SELECT json_extract(text, '$.entries') FROM rows WHERE root = ?1 AND key = 'bases') "
+    "ORDER BY number LIMIT ?2)"
 )
 
 
-def root_row(root: str, record: RootRecord) -> tuple[Any, ...]:
-    """Return the row of a root account."""
-    each = record.currency
-    currency = (each.since, each.next_unit_id, each.next_since)
-    chain = (record.entries, record.digest)
-    return (root, each.unit_id, record.last_time, record.limits_version, *currency, record.ahead, *chain)
+def read(
+    connection: sqlite3.Connection, keys: Collection[RowKey], ranges: Sequence[Range]
+) -> dict[RowKey, str]:
+    """Return those rows that there are."""
+    found: dict[RowKey, str] = {}
+    names: defaultdict[str, list[str]] = defaultdict(list)
+    for root, key in keys:
+        names[root].append(key)
+    for root, asked in names.items():
+        rows = connection.execute(_GET, (root, encode(asked).decode()))
+        found.update({(name, key): text for name, key, text in rows})
+    for each in ranges:
+        most = -1 if each.at_most is None else each.at_most
+        rows = connection.execute(_SCAN, (*each[:3], most))
+        found.update({(name, key): text for name, key, text in rows})
+    return found
 
 
-@reads("roots")
-def read_root(_root: str, unit_id: str, last_time: int, limits_version: int, *more: Any) -> RootRecord:
-    """Return the record of a row of its table."""
-    *currency, ahead, entries, digest = more
-    return RootRecord(Currency(unit_id, *currency), last_time, limits_version, ahead, entries, digest)
+def write(connection: sqlite3.Connection, writes: Writes) -> None:
+    """Write all of it.
+
+    A statement of several rows would be slower: SQLite copies each page that it changes, to take it back if it fails.
+    """
+    connection.executemany("DELETE FROM rows WHERE root = ? AND key = ?", writes.deletes)
+    new = [(*each.key, each.text, each.keep_until) for each in writes.puts if each.is_new]
+    connection.executemany("INSERT INTO rows VALUES (?, ?, ?, ?)", new)
+    puts = [(*each.key, each.text, each.keep_until) for each in writes.puts if not each.is_new]
+    connection.executemany(_PUT, puts)
+    connection.executemany("INSERT INTO journal (root, number, text) VALUES (?, ?, ?)", writes.appends)
+    for root, now in writes.times.items():
+        connection.execute(_PURGE, (root, now, writes.purged))
 
 
-def find_root(connection: sqlite3.Connection, root: str) -> RootRecord:
-    """Return what the file says of a root account."""
-    row = connection.execute("SELECT * FROM roots WHERE root = ?", (root,)).fetchone()
-    return read_root(*row) if row else RootRecord()
+def entries(
+    connection: sqlite3.Connection, root: str, after: int, until: int, at_most: int, *, newest: bool
+) -> list[tuple[int, str]]:
+    """Return entries of a journal."""
+    order = " DESC LIMIT ?" if newest else " LIMIT ?"
+    return connection.execute(_ENTRIES + order, (root, after, until, at_most)).fetchall()
 
 
-@reads("balances")
-def read_balance(_level: str, start: int, end: int | None, *rest: Any) -> Balance:
-    """Return the balance of a row of its table."""
-    spent, reserved, (reserved_since, leaves_at, earlier, rule, *day), today = (
-        rest[:2],
-        rest[2:4],
-        rest[4:10],
-        rest[10:],
-    )
-    return Balance(
-        Window(start, end),
-        DaySpan(*day),
-        decode_rule(rule),
-        Cost(*spent),
-        Cost(*reserved),
-        reserved_since,
-        leaves_at,
-        decode_days(earlier),
-        Cost(*today),
-    )
+def drop_trimmed(connection: sqlite3.Connection, root: str, most: int) -> int:
+    """Remove the oldest entries that the base stands for, and return their number."""
+    return connection.execute(_DROP, (root, most)).rowcount
 
 
-def balance_row(level: Account, balance: Balance) -> tuple[Any, ...]:
-    """Return the row of a balance."""
-    window, spent, reserved, today = balance.window, balance.spent, balance.reserved, balance.today
-    amounts = (spent.information, spent.calls, reserved.information, reserved.calls)
-    days = (balance.reserved_since, balance.leaves_at, encode_days(balance.earlier))
-    present = (encode_rule(balance.rule), *balance.day, today.information, today.calls)
-    return (level.text, window.start, window.end, *amounts, *days, *present)
-
-
-def day_row(each: DayChange) -> tuple[Any, ...]:
-    """Return the row that is added to the sum of a past day."""
-    return (each.level.text, each.start, each.end, each.information, each.calls)
-
-
-@reads("reservations")
-def read_reservation(*row: Any) -> Reservation:
-    """Return the reservation of the columns RESERVATION."""
-    (
-        id_,
-        account,
-        request_id,
-        query_id,
-        information,
-        calls,
-        expires_at,
-        paid_release_id,
-        forfeits,
-        holds,
-        unit_id,
-    ) = row
-    return Reservation(
-        reservation_id=id_,
-        account=Account.of_text(account),
-        request_id=request_id,
-        query_id=query_id,
-        held=Cost(information, calls),
-        unit_id=unit_id,
-        expires_at=expires_at,
-        paid_release_id=paid_release_id,
-        forfeits=bool(forfeits),
-        holds=tuple(Hold(*each) for each in json.loads(holds)),
-    )
-
-
-def reservation_row(each: Reservation) -> tuple[Any, ...]:
-    """Return the row of a reservation."""
-    ids = (each.account.root, each.reservation_id, each.account.text, each.request_id, each.query_id)
-    held = (each.held.information, each.held.calls)
-    flags = (each.expires_at, each.paid_release_id, int(each.forfeits))
-    return (*ids, *held, *flags, holds_text(each.holds), each.unit_id)
-
-
-def journal_row(entry: JournalEntry) -> tuple[Any, ...]:
-    """Return the row of an entry, without its number."""
-    cost = (entry.cost.information, entry.cost.calls, entry.unit_id)
-    ids = (entry.request_id, entry.release_id, entry.query_id)
-    counted = (entry.time, holds_text(entry.holds), entry.policy_statement)
-    each = entry.shared_cost
-    shared = (None, None) if each is None else (each.information, each.calls)
-    act = (entry.reason, entry.actor, entry.change)
-    return (entry.kind.value, entry.account.text, *cost, *ids, *counted, *shared, *act)
-
-
-@reads("journal")
-def read_entry(_number: int, kind: str, account: str, *fields: Any) -> JournalEntry:
-    """Return the entry of a row."""
-    information, calls, unit_id, request_id, release_id, query_id, time, holds, *more = fields
-    policy_statement, *shared, reason, actor, change = more
-    entry = JournalEntry(
-        kind=EntryKind(kind),
-        account=Account.of_text(account),
-        cost=Cost(information, calls),
-        unit_id=unit_id,
-        request_id=request_id,
-        release_id=release_id,
-        query_id=query_id,
-        time=time,
-        holds=tuple(Hold(*each) for each in json.loads(holds)),
-        policy_statement=policy_statement,
-        shared_cost=None if shared[0] is None else Cost(*shared),
-        reason=reason,
-        actor=actor,
-        change=change,
-    )
-    require_well_formed(entry)
-    return entry
-
-
-def holds_text(holds: Iterable[Hold]) -> str:
-    """Return the text of the days that something counts on."""
-    return f"[{','.join([_hold_text(hold) for hold in holds])}]"
-
-
-def _hold_text(hold: Hold) -> str:
-    counted = f"{hold.depth},{hold.window_start}"
-    return f'[{counted},"{hold.block}"]' if hold.block else f"[{counted}]"
+def root_names(connection: sqlite3.Connection) -> list[str]:
+    """Return every root that has rows."""
+    found = connection.execute("SELECT root FROM rows WHERE key = 'roots' ORDER BY root")
+    return [root for (root,) in found]

@@ -12,24 +12,18 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 from budget_service.ledger.act import Act
-from budget_service.ledger.base import Base
-from budget_service.ledger.limits import AppliedLimits, StoredLimits
+from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.state import JournalEntry
-from budget_service.ledger.values import Account
-from budget_service.stores.guarded_store import GuardedStore
 from budget_service.stores.interface import (
-    BalancePage,
     Clock,
     Committed,
-    GroupedEntries,
     OutcomeUnknownError,
     StoreError,
     StoreUnavailableError,
@@ -40,16 +34,15 @@ from budget_service.stores.interface import (
 from budget_service.stores.ledger_engine import LedgerEngine
 from budget_service.stores.mark_file import Position, load_position, remove_leftovers, save_position
 from budget_service.stores.rollback_guard import RollbackGuard, require_matches
-from budget_service.stores.sqlite import audit
+from budget_service.stores.row_map import Found, Range, RowKey, Writes
+from budget_service.stores.row_store import RowStore
+from budget_service.stores.row_transactions import RowTransactions
+from budget_service.stores.sqlite import rows
 from budget_service.stores.sqlite.backup import Backup
 from budget_service.stores.sqlite.disk import HANGS, Disk
 from budget_service.stores.sqlite.errors import translated
 from budget_service.stores.sqlite.file import check_settings, connect, secure
 from budget_service.stores.sqlite.files_in_use import FilesInUse
-from budget_service.stores.sqlite.loading import Loader
-from budget_service.stores.sqlite.purge import Purge
-from budget_service.stores.sqlite.writing import write
-from budget_service.stores.transactions import Changes, Loaded, Wanted
 from budget_service.tuning import DEFAULTS, Tuning
 
 VOLATILE = Path(":memory:")
@@ -62,7 +55,7 @@ MAX_BATCH = 128
 Result = TypeVar("Result")
 
 
-class SqliteStore(GuardedStore):
+class SqliteStore(RowStore):
     """A Store in one file.
 
     Work that has begun is finished even if its caller is cancelled; a request that still waits then has no effect.
@@ -80,15 +73,13 @@ class SqliteStore(GuardedStore):
         self._path = path
         self._files = None if path is None else FilesInUse(path)
         self._clock = clock
-        self._loader = Loader(connection, tuning)
-        self._purge = Purge(connection)
-        self._tuning = tuning
         self._committer = _started_thread()
         # The holder of this lock may use the connection.
         self._turn = asyncio.Lock()
         self._backing_up = asyncio.Lock()
         self._backup: asyncio.Task[Path] | None = None
-        self._engine = LedgerEngine(self, by_root=False, most=MAX_BATCH, committed=committed)
+        transactions = RowTransactions(self, tuning.expired_at_once, tuning.kept_balances)
+        self._engine = LedgerEngine(transactions, by_root=False, most=MAX_BATCH, committed=committed)
         self._disk = Disk(lambda: self._engine.give_up(HANGS), tuning)
 
     @staticmethod
@@ -124,69 +115,43 @@ class SqliteStore(GuardedStore):
         self._disk.require_responsive()
         return await super().apply(act, limits)
 
-    async def load(self, wanted: Wanted) -> Loaded:
-        """Return what is wanted as it is now; see `Transactions`."""
-        return await self._reading(lambda: self._loader.load(wanted, self._clock()))
-
     @asynccontextmanager
-    async def transaction(self, wanted: Wanted) -> AsyncIterator[SqliteTransaction]:
-        """Begin a transaction and load what is wanted; see `Transactions`."""
+    async def begin(self, _roots: Collection[str]) -> AsyncIterator[SqliteTransaction]:
+        """Begin a transaction; see `RowMap`."""
         async with self._turn:
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
-                loaded = self._loader.load(wanted, self._clock())
-                yield SqliteTransaction(loaded, self._commit)
-            except BaseException as error:
-                self._loader.forget()
+                yield SqliteTransaction(self._connection, self._clock, self._commit)
+            except sqlite3.Error as error:
+                raise translated(error) from error
+            finally:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
-                if isinstance(error, sqlite3.Error):
-                    raise translated(error) from error
-                raise
 
-    async def limits(self, account: Account) -> StoredLimits:
-        """Return the stored limits of the levels of an account; see `Store`."""
-        return await self._reading(lambda: self._loader.limits(account))
-
-    async def all_limits(self, root: str) -> StoredLimits:
-        """Return all stored limits of a root; see `Store`."""
-        return await self._reading(lambda: self._loader.all_limits(root))
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[SqliteTransaction]:
+        """Read while nobody writes; see `RowMap`."""
+        async with self._turn:
+            try:
+                yield SqliteTransaction(self._connection, self._clock, self._commit)
+            except sqlite3.Error as error:
+                raise translated(error) from error
 
     async def roots(self) -> list[str]:
         """Return every root that was ever used; see `Store`."""
-        return await self._reading(lambda: audit.load_roots(self._connection))
+        return await self._reading(lambda: rows.root_names(self._connection))
 
-    async def journal(self, root: str, after: str, until: str, most: int) -> list[tuple[str, JournalEntry]]:
-        """Return entries of a root; see `Store`."""
-        return await self._reading(lambda: audit.load_journal(self._connection, root, after, until, most))
-
-    async def latest(self, root: str, before: str, most: int) -> list[tuple[str, JournalEntry]]:
-        """Return the newest entries of a root; see `Store`."""
-        return await self._reading(lambda: audit.load_latest(self._connection, root, before, most))
-
-    async def grouped_entries(self, account: Account, before: str, most: int) -> GroupedEntries:
-        """Return the newest entries of a root, like ones together; see `Store`."""
+    async def entries(
+        self, root: str, after: int, until: int, at_most: int, *, newest: bool = False
+    ) -> list[tuple[int, str]]:
+        """Return entries of a journal; see `RowStore`."""
         return await self._reading(
-            lambda: audit.load_grouped_entries(self._connection, account, before, most)
+            lambda: rows.entries(self._connection, root, after, until, at_most, newest=newest)
         )
-
-    async def balances(self, root: str, after: str, most: int) -> BalancePage:
-        """Return balances of a root; see `Store`."""
-        return await self._reading(
-            lambda: audit.load_balances(self._connection, root, after, most, self._clock())
-        )
-
-    async def base(self, root: str) -> Base:
-        """Return what stands for the dropped entries of a root; see `Store`."""
-        return await self._reading(lambda: audit.load_base(self._connection, root))
-
-    async def write_base(self, root: str, base: Base) -> None:
-        """Replace the base; see `Store`."""
-        await self._apart(lambda: audit.write_base(self._connection, root, base))
 
     async def drop_trimmed(self, root: str, most: int) -> int:
         """Remove the oldest entries that the base stands for; see `Store`."""
-        return await self._apart(lambda: audit.drop_trimmed(self._connection, root, most))
+        return await self._apart(lambda: rows.drop_trimmed(self._connection, root, most))
 
     async def back_up(self, folder: Path) -> Path:
         """Copy the ledger into a new file of a folder; see `Store`."""
@@ -196,21 +161,6 @@ class SqliteStore(GuardedStore):
             backup = Backup(self._connection, self._turn, self._path or VOLATILE)
             self._backup = asyncio.create_task(backup.make(folder, self._clock()))
             return await self._backup
-
-    async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
-        """Return the query_id of an open reservation; see `Store`."""
-        found = await self._reading(lambda: self._loader.reservation((account.root, reservation_id)))
-        return None if found is None or found.account != account else found.query_id
-
-    async def open_reservations(self, roots: Sequence[str]) -> int:
-        """Return how many reservations are open; see `Store`."""
-        clock = self._clock()
-
-        def count() -> int:
-            nows = {root: self._loader.root(root).now(clock) for root in roots}
-            return audit.count_open(self._connection, nows)
-
-        return await self._reading(count)
 
     @staticmethod
     def open_restored(path: Path, clock: Clock = system_clock) -> SqliteStore:
@@ -269,12 +219,9 @@ class SqliteStore(GuardedStore):
     async def _reading(self, work: Callable[[], Result]) -> Result:
         async with self._turn:
             try:
-                found = work()
+                return work()
             except sqlite3.Error as error:
                 raise translated(error) from error
-            # Reading one account after the other must not fill the memory.
-            self._loader.trim()
-            return found
 
     async def _apart(self, work: Callable[[], Result]) -> Result:
         """Do something that takes its time on the other thread, to its end even if the caller is cancelled."""
@@ -301,13 +248,9 @@ class SqliteStore(GuardedStore):
         self._files.committed()
         return result
 
-    async def _commit(self, loaded: Loaded, changes: Changes, committed: Callable[[], None]) -> None:
-        write(self._connection, changes)
-        for (root, _), opened in changes.reservations.items():
-            if opened is not None:
-                self._loader.opened(root, opened.expires_at)
-        self._loader.trim()
-        self._purge.continue_purge(loaded.clock, len(changes.outcomes))
+    async def _commit(self, writes: Writes | None, committed: Callable[[], None]) -> None:
+        if writes is not None:
+            rows.write(self._connection, writes)
         loop = asyncio.get_running_loop()
         finished: asyncio.Future[Exception | None] = loop.create_future()
 
@@ -337,17 +280,25 @@ class SqliteStore(GuardedStore):
 
 
 class SqliteTransaction:
-    """A transaction of the file's only writer, so that nobody is ever quicker; see `Transaction`."""
+    """A transaction of the file's only writer, so that nobody is ever quicker; see `RowTransaction`."""
 
     def __init__(
-        self, loaded: Loaded, commit: Callable[[Loaded, Changes, Callable[[], None]], Awaitable[None]]
+        self,
+        connection: sqlite3.Connection,
+        clock: Clock,
+        commit: Callable[[Writes | None, Callable[[], None]], Awaitable[None]],
     ) -> None:
-        self.loaded = loaded
+        self._connection = connection
+        self._clock = clock
         self._commit = commit
 
-    async def commit(self, changes: Changes, committed: Callable[[], None]) -> bool:
-        """Write all changes or none; see `Transaction`."""
-        await self._commit(self.loaded, changes, committed)
+    async def read(self, keys: Collection[RowKey], ranges: Sequence[Range] = ()) -> Found:
+        """Return rows; see `RowTransaction`."""
+        return Found(self._clock(), rows.read(self._connection, keys, ranges))
+
+    async def commit(self, writes: Writes | None, committed: Callable[[], None]) -> bool:
+        """Write all or nothing; see `RowTransaction`."""
+        await self._commit(writes, committed)
         return True
 
 

@@ -34,8 +34,8 @@ def read_journal(address: str) -> tuple[Entry, ...]:
 def _from_sqlite(address: str) -> Iterable[Any]:
     # The service holds the file's lock, so it must have ended.
     with closing(sqlite3.connect(address.removeprefix("sqlite:"))) as connection:
-        query = f"SELECT {', '.join(COLUMNS + MORE)} FROM journal ORDER BY entry"  # noqa: S608 - constants
-        return connection.execute(query).fetchall()
+        for (text,) in connection.execute("SELECT text FROM journal ORDER BY entry"):
+            yield _fields(json.loads(text))
 
 
 def _from_redis(address: str) -> Iterable[Any]:
@@ -56,6 +56,19 @@ READERS = {
     "redis": _from_redis,
     "postgresql": _from_postgres,
 }
+
+
+def _fields(entry: dict[str, Any]) -> tuple[Any, ...]:
+    ids = [entry[name] for name in ("kind", "request_id", "release_id", "query_id")]
+    shared = entry["shared_cost"] or (None, None)
+    return (
+        *ids,
+        "/".join(entry["account"][0]),
+        *entry["cost"],
+        json.dumps(entry["holds"]),
+        *shared,
+        entry["change"],
+    )
 
 
 def _entry(line: Sequence[Any]) -> Entry:

@@ -37,10 +37,11 @@ class Kept(ClosedLedger):
             return
         row = (account.root, account.text)
         if self.kind == "sqlite":
+            row = (account.root, f"closed\t{account.text}")
             query = (
-                "INSERT INTO closed VALUES (?, ?)"
+                "INSERT INTO rows VALUES (?, ?, 'true', NULL)"
                 if is_closed
-                else "DELETE FROM closed WHERE root = ? AND level = ?"
+                else "DELETE FROM rows WHERE root = ? AND key = ?"
             )
             with contextlib.closing(sqlite3.connect(self._path)) as file, file:
                 file.execute(query, row)

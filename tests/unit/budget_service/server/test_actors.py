@@ -371,7 +371,10 @@ def in_sqlite(path: Path, clock: SteppedClock) -> Ledger:
     async def change(column: str, value: str) -> None:
         with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
             connection.execute("DROP TRIGGER journal_is_not_changed")
-            connection.execute(f"UPDATE journal SET {column} = ? WHERE kind = 'close'", (value,))  # noqa: S608
+            forged = (
+                "UPDATE journal SET text = json_set(text, ?, ?) WHERE json_extract(text, '$.kind') = 'close'"
+            )
+            connection.execute(forged, (f"$.{column}", value))
 
     return Ledger(opened, change)
 

@@ -256,9 +256,10 @@ async def test_a_tampered_balance_in_sqlite_is_found(tmp_path: Path, clock: Step
         await store.apply(*reserve("r", Cost(2, 2), on=BOTH))
         assert await differences(store) == set()
     tamper = [
-        "UPDATE balances SET spent_information = spent_information - 2 WHERE level = 'acme/ann'",
-        "UPDATE balances SET reserved_calls = 9 WHERE level = 'acme/ann'",
-        "DELETE FROM balances WHERE level = 'acme/bob'",
+        "UPDATE rows SET text = json_set(text, '$[3][0]', json_extract(text, '$[3][0]') - 2) "
+        "WHERE key = 'balances\tacme/ann'",
+        "UPDATE rows SET text = json_set(text, '$[4][1]', 9) WHERE key = 'balances\tacme/ann'",
+        "DELETE FROM rows WHERE key = 'balances\tacme/bob'",
     ]
     run(path, *tamper)
     async with closing(SqliteStore.open(path, clock)) as store:
@@ -272,12 +273,12 @@ async def test_a_balance_that_was_set_back_to_an_older_window_is_found(
     path, on = tmp_path / "ledger.db", (BOTH[0],)
     async with closing(SqliteStore.open(path, clock)) as store:
         await store.apply(*charge("a", Cost(3, 1), account=COMPANY, on=on))
-    run(path, "CREATE TABLE old AS SELECT * FROM balances")
+    run(path, "CREATE TABLE old AS SELECT * FROM rows WHERE key LIKE 'balances%'")
     async with closing(SqliteStore.open(path, clock)) as store:
         clock.step(days=30)
         await store.apply(*charge("b", Cost(2, 1), account=COMPANY, on=on))
         assert await differences(store) == set()
-    run(path, "INSERT OR REPLACE INTO balances SELECT * FROM old", "DROP TABLE old")
+    run(path, "INSERT OR REPLACE INTO rows SELECT * FROM old", "DROP TABLE old")
     async with closing(SqliteStore.open(path, clock)) as store:
         # By the days, the newer charge belongs to the last one that is kept.
         expected = {("acme", "information", "spent", 3, 5), ("acme", "calls", "spent", 1, 2)}

@@ -310,18 +310,33 @@ async def test_dropped_days_may_add_up_to_more_than_a_cost_holds(
 @pytest.mark.parametrize(
     ("change", "found"),
     [
-        ("UPDATE journal SET request_id = 'x' WHERE entry = 5", (Sum.JOURNAL, 4, 0)),
+        (
+            "UPDATE journal SET text = json_set(text, '$.request_id', 'x') WHERE entry = 5",
+            (Sum.JOURNAL, 4, 0),
+        ),
         ("DELETE FROM journal WHERE entry = 5", (Sum.JOURNAL, 4, 3)),
         (
-            "INSERT INTO journal SELECT 99, kind, account, 0, 0, unit_id, 'x', '', '', time, holds, '', NULL, NULL, "
-            "'', '', '' FROM journal WHERE entry = 5",
+            "INSERT INTO journal SELECT 99, root, 99, json_set(text, '$.cost', json('[0,0]')) FROM journal "
+            "WHERE entry = 5",
             (Sum.JOURNAL, 4, 5),
         ),
-        ("UPDATE bases SET base = replace(base, '\"entries\":2', '\"entries\":1')", (Sum.JOURNAL, 4, 3)),
-        ("UPDATE roots SET digest = 'x'", (Sum.JOURNAL, 4, 0)),
-        ("UPDATE bases SET base = replace(base, '\"until\":1', '\"until\":9')", (Sum.JOURNAL, 4, 0)),
-        ("UPDATE bases SET base = replace(base, 'false', 'true')", (Sum.JOURNAL, 4, 0)),
-        ("UPDATE bases SET base = replace(base, '\"acme/ann\":[3,', '\"acme/ann\":[2,')", (Sum.SPENT, 3, 2)),
+        (
+            "UPDATE rows SET text = replace(text, '\"entries\":2', '\"entries\":1') WHERE key = 'bases'",
+            (Sum.JOURNAL, 4, 3),
+        ),
+        (
+            "UPDATE rows SET text = json_set(text, '$.record.digest', 'x') WHERE key = 'roots'",
+            (Sum.JOURNAL, 4, 0),
+        ),
+        (
+            "UPDATE rows SET text = replace(text, '\"until\":1', '\"until\":9') WHERE key = 'bases'",
+            (Sum.JOURNAL, 4, 0),
+        ),
+        ("UPDATE rows SET text = replace(text, 'false', 'true') WHERE key = 'bases'", (Sum.JOURNAL, 4, 0)),
+        (
+            "UPDATE rows SET text = replace(text, '\"acme/ann\":[3,', '\"acme/ann\":[2,') WHERE key = 'bases'",
+            (Sum.SPENT, 3, 2),
+        ),
     ],
     ids=["changed", "removed", "added", "fewer", "digest", "until", "facts", "sums"],
 )
@@ -357,8 +372,8 @@ async def test_only_trimmed_entries_can_be_removed_from_a_sqlite_journal(
         await play(store, clock, "a", days=1)
         await store.write_base("acme", await base_of_all(store))
     with pytest.raises(sqlite3.IntegrityError, match="only a trim"):
-        run(path, "DELETE FROM journal WHERE account = 'acme0/eve'")
-    run(path, "DELETE FROM journal WHERE account = 'acme/ann'")
+        run(path, "DELETE FROM journal WHERE root = 'acme0'")
+    run(path, "DELETE FROM journal WHERE root = 'acme'")
 
 
 async def test_a_ledger_that_differs_is_not_trimmed(tmp_path: Path, clock: SteppedClock) -> None:
@@ -367,7 +382,7 @@ async def test_a_ledger_that_differs_is_not_trimmed(tmp_path: Path, clock: Stepp
     async with closing(SqliteStore.open(path, clock)) as store:
         await play(store, clock, "a", days=1)
         clock.step(days=60)
-    run(path, "UPDATE balances SET spent_information = spent_information - 1 WHERE level = 'acme'")
+    run(path, "UPDATE rows SET text = json_set(text, '$[3][0]', 0) WHERE key = 'balances\tacme'")
     async with closing(SqliteStore.open(path, clock)) as store, served(store, Tuning()) as admin:
         error = await failure(admin.TrimJournal(pb.TrimJournalRequest(account=ROOT, exported=EVERYTHING)))
         assert (grpc.StatusCode.FAILED_PRECONDITION, "LEDGER_DIFFERS") == (error.code, error.info.reason)
