@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -147,41 +148,50 @@ async def test_a_store_that_dies_while_a_service_drains_is_noticed(tmp_path: Pat
         assert [await health(running.address, each) for each in ("", name)] == [NOT_SERVING, NOT_SERVING]
 
 
+WRONG_STARTS = (
+    ("sqlite:x", (), "accounts: 7", "accounts"),
+    ("sqlite:x", (), CONFIGURATION + "charge_tickets: {key_file: FOLDER/key}\n", "32 bytes"),
+    ("mysql://x", (), CONFIGURATION, "sqlite:PATH"),
+    ("redis://h:99999/0", ("--validate",), CONFIGURATION, "the address of Redis cannot be read"),
+    ("postgresql://h:99999/d", ("--validate",), CONFIGURATION, "the address of PostgreSQL cannot be read"),
+    ("postgresql://h:bad/d", ("--validate",), CONFIGURATION, "the address of PostgreSQL cannot be read"),
+    ("sqlite:x", ("--admin-listen", "0.0.0.0:1", "--validate"), CONFIGURATION, "others can reach"),
+    ("sqlite:FOLDER/no/ledger.db", (), CONFIGURATION, "no/ledger.db"),
+    ("sqlite:FOLDER/l.db", ("--spend-every-budget",), CONFIGURATION, "give both"),
+    (None, ("--store-file", "FOLDER/none", "--validate"), CONFIGURATION, "No such file"),
+    ("sqlite:x", ("--backups", "FOLDER/none", "--validate"), CONFIGURATION, "not a folder"),
+)
+
+
 @pytest.mark.usefixtures("starts_processes")
-def test_a_wrong_start_is_refused_in_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("store", "more", "configuration", "word"), WRONG_STARTS)
+def test_a_wrong_start_is_refused_in_one_line(
+    tmp_path: Path, store: str | None, more: Sequence[str], configuration: str, word: str
+) -> None:
     """The exit code is 2."""
     (tmp_path / "key").write_bytes(b"short")
     (tmp_path / "key").chmod(0o440)
-    with_key = CONFIGURATION + f"charge_tickets: {{key_file: {tmp_path}/key}}\n"
-    wrong = [
-        (refused(tmp_path, "sqlite:x", configuration="accounts: 7"), 2, "accounts"),
-        (refused(tmp_path, "sqlite:x", configuration=with_key), 2, "32 bytes"),
-        (refused(tmp_path, "mysql://x"), 2, "sqlite:PATH"),
-        (refused(tmp_path, "mysql://x", "--validate"), 2, "sqlite:PATH"),
-        (refused(tmp_path, "redis://h:99999/0", "--validate"), 2, "the address of Redis cannot be read"),
-        (
-            refused(tmp_path, "postgresql://h:99999/d", "--validate"),
-            2,
-            "the address of PostgreSQL cannot be read",
-        ),
-        (
-            refused(tmp_path, "postgresql://h:bad/d", "--validate"),
-            2,
-            "the address of PostgreSQL cannot be read",
-        ),
-        (refused(tmp_path, "sqlite:x", "--admin-listen", "0.0.0.0:1", "--validate"), 2, "others can reach"),
-        (refused(tmp_path, f"sqlite:{tmp_path}/no/ledger.db"), 2, "no/ledger.db"),
-        (refused(tmp_path, f"sqlite:{tmp_path}/l.db", "--spend-every-budget"), 2, "give both"),
-        (refused(tmp_path, None, "--store-file", f"{tmp_path}/none", "--validate"), 2, "No such file"),
-        (refused(tmp_path, "sqlite:x", "--backups", f"{tmp_path}/none", "--validate"), 2, "not a folder"),
-        (refused_file(tmp_path, ""), 2, "expected one line"),
-        (refused_file(tmp_path, "sqlite:a\nsqlite:b"), 2, "expected one line"),
-        (refused_file(tmp_path, "\udcff"), 2, "not UTF-8"),
-        (refused_file(tmp_path, None), 2, "No such file"),
-    ]
-    for (code, said), expected, word in wrong:
-        assert (code, True) == (expected, word in said)
-        assert said.count("\n") == 1
+    folder = str(tmp_path)
+    code, said = refused(
+        tmp_path,
+        store and store.replace("FOLDER", folder),
+        *[each.replace("FOLDER", folder) for each in more],
+        configuration=configuration.replace("FOLDER", folder),
+    )
+    assert (code, word in said, said.count("\n")) == (2, True, 1)
+
+
+@pytest.mark.usefixtures("starts_processes")
+@pytest.mark.parametrize(
+    ("content", "word"),
+    [("", "one line"), ("sqlite:a\nsqlite:b", "one line"), ("\udcff", "not UTF-8"), (None, "No such file")],
+)
+def test_a_wrong_file_of_an_address_is_refused_in_one_line(
+    tmp_path: Path, content: str | None, word: str
+) -> None:
+    """The exit code is 2."""
+    code, said = refused_file(tmp_path, content)
+    assert (code, word in said, said.count("\n")) == (2, True, 1)
 
 
 @pytest.mark.usefixtures("starts_processes")
