@@ -29,7 +29,7 @@ from gris_gateway.page_admission import PageAdmission
 from gris_gateway.page_settings import PageSettings
 from gris_gateway.rate_limits import Limiter
 from gris_gateway.release_stores import connection_of, release_store_of, store_keys_of
-from gris_gateway.rpc_errors import ORDINARY_REASONS
+from gris_gateway.rpc_errors import LOG_LEVELS
 from gris_gateway.service import PrivateQueryServicer
 from gris_gateway.upstream_health import SERVICE_NAME, UpstreamHealth
 from gris_serving import health
@@ -145,7 +145,7 @@ class Gateway:
             ),
         )
         methods = RegisteredMethods(server)
-        instrumented = instrumentation.before(methods, ordinary_reasons=ORDINARY_REASONS)  # type: ignore[arg-type]
+        instrumented = instrumentation.before(methods, levels=LOG_LEVELS)  # type: ignore[arg-type]
         app_pb2_grpc.add_PrivateQueryServiceServicer_to_server(servicer, instrumented)
         served_health = health.Health()
         health_pb2_grpc.add_HealthServicer_to_server(served_health, server)

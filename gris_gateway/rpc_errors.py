@@ -27,8 +27,8 @@ DOMAIN = "gris.app"
 PUSHBACK = "grpc-retry-pushback-ms"
 # The gateway has waited already, as long as the call allowed.
 HELD_MILLISECONDS = 1000
-# Answers that are meant for analysts, though their code is UNAVAILABLE.
-ORDINARY_REASONS = frozenset(("BUDGET_HELD",))
+# An answer that is meant for analysts, though its code is UNAVAILABLE.
+LOG_LEVELS = {"BUDGET_HELD": logging.INFO}
 
 log = logging.getLogger(__name__)
 

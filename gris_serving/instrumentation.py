@@ -39,6 +39,7 @@ _REASON = re.compile(r"[A-Z][A-Z0-9_]{0,62}")
 
 _VERSION_AND_NAME = re.compile(r"(\.v\d+)?\.\w+$")
 _NO_LIMITS: Mapping[str, int] = MappingProxyType({})
+_BY_CODE: Mapping[str, int] = MappingProxyType({})
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +67,7 @@ class Instrumentation:
         server: grpc.aio.Server,
         recorders: Mapping[str, CallRecorder] = MappingProxyType({}),
         request_bytes: Mapping[str, int] = _NO_LIMITS,
-        ordinary_reasons: frozenset[str] = frozenset(),
+        levels: Mapping[str, int] = _BY_CODE,
     ) -> Any:
         """Return what a service is to be added to instead of the server.
 
@@ -76,9 +77,9 @@ class Instrumentation:
             server: The server.
             recorders: What counts the calls of a method, by the method's name.
             request_bytes: The largest message that is decoded, by the method's name; for others the server's own limit.
-            ordinary_reasons: The reasons of refusals that are no fault, whatever their code, and are logged so.
+            levels: The level at which refusals of a reason are logged, where their code does not say it.
         """
-        return InstrumentedServer(server, self, recorders, request_bytes, ordinary_reasons)
+        return InstrumentedServer(server, self, recorders, request_bytes, levels)
 
     def not_admitted(self, method: str, error: BaseException, context: _Context, seconds: float) -> None:
         """Record a call of a method that is served ("/package.Service/Method") but was not admitted."""
@@ -108,13 +109,13 @@ class InstrumentedServer:
         instrumentation: Instrumentation,
         recorders: Mapping[str, CallRecorder],
         request_bytes: Mapping[str, int] = _NO_LIMITS,
-        ordinary_reasons: frozenset[str] = frozenset(),
+        levels: Mapping[str, int] = _BY_CODE,
     ) -> None:
         self._server = server
         self._instrumentation = instrumentation
         self._recorders = recorders
         self._request_bytes = request_bytes
-        self._ordinary_reasons = ordinary_reasons
+        self._levels = levels
 
     def add_generic_rpc_handlers(self, _: Sequence[grpc.GenericRpcHandler]) -> None:
         """Do nothing: what is added here is added by its names, too."""
@@ -131,7 +132,7 @@ class InstrumentedServer:
         self, service: str, name: str, handler: grpc.RpcMethodHandler[Any, Any]
     ) -> grpc.RpcMethodHandler[Any, Any]:
         recorder = self._recorders.get(name)
-        method = _Method(service, name, self._instrumentation, recorder, self._ordinary_reasons)
+        method = _Method(service, name, self._instrumentation, recorder, self._levels)
         # A method that takes bytes has nothing to decode.
         decoder, encoder = handler.request_deserializer or bytes, handler.response_serializer
         most_bytes = self._request_bytes.get(name)
@@ -157,7 +158,7 @@ class _Method:
         name: str,
         instrumentation: Instrumentation,
         recorder: CallRecorder | None,
-        ordinary_reasons: frozenset[str] = frozenset(),
+        levels: Mapping[str, int] = _BY_CODE,
     ) -> None:
         self._service = service
         self._name = name
@@ -165,7 +166,7 @@ class _Method:
         self._counted = None if instrumentation.metrics is None else instrumentation.metrics.of(service, name)
         self._traces = instrumentation.traces
         self._recorder = recorder
-        self._ordinary_reasons = ordinary_reasons
+        self._levels = levels
 
     def unary(self, behaviour: _Behaviour) -> Callable[[Any, _Context], Awaitable[Any]]:
         """Return the behaviour that answers one message with one message, instrumented."""
@@ -247,8 +248,8 @@ class _Method:
                 self._recorder.refused(request, outcome.reason)
             if self._traces is not None and span is not None:
                 self._traces.end(span, outcome)
-            is_fault = outcome.code in _FAULTS and outcome.reason not in self._ordinary_reasons
-            self._log(logging.WARNING if is_fault else logging.INFO, outcome)
+            by_code = logging.WARNING if outcome.code in _FAULTS else logging.INFO
+            self._log(self._levels.get(outcome.reason, by_code), outcome)
         except Exception as error:
             self._log_failure(error)
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from enum import Enum, auto
+from time import monotonic
 
 from budget_service.internal_errors import describe_error, log_internal_error
 from budget_service.stores.interface import (
@@ -39,8 +40,8 @@ LATE_SECONDS = 0.01
 SILENCE_SECONDS = 0.5
 CHECK_EVERY_SECONDS = 1.0
 CHECK_SECONDS = 2.0
-# The reason of a check that goes on failing is logged again after so many.
-CHECKS_BETWEEN_LOGS = 60
+# A problem that stays is logged again after so long.
+LOG_AGAIN_SECONDS = 60.0
 
 log = logging.getLogger(__name__)
 
@@ -154,11 +155,16 @@ class FailureDetector:
 
     async def keep_checking(self) -> None:
         """Run the store's own check once a second."""
-        failures = _FailureLog()
+        last = LastProblem()
         while True:
             self._fault = await self._found_fault()
             self.changed.set()
-            failures.note(self._fault)
+            problem = "" if self._fault is None else str(self._fault)
+            if last.is_to_be_logged(problem):
+                fields = {"problem": problem}
+                log.error(
+                    "A check of the store failed.", extra={"event": "store.check_failed", "fields": fields}
+                )
             if isinstance(self._fault, StoreUnavailableError):
                 self.request_heartbeat()
             await asyncio.sleep(CHECK_EVERY_SECONDS)
@@ -238,22 +244,19 @@ class FailureDetector:
             turned.set()
 
 
-class _FailureLog:
-    """Logs why checks fail: each reason once, and again while it stays."""
+class LastProblem:
+    """The problem that was logged last, so that it is logged once, and again while it stays."""
 
     def __init__(self) -> None:
-        self._reason = ""
-        self._since_logged = 0
+        self._logged = ("", 0.0)
 
-    def note(self, fault: StoreError | None) -> None:
-        """Take the result of one check."""
-        reason = "" if fault is None else str(fault)
-        self._since_logged += 1
-        if reason and (reason != self._reason or self._since_logged >= CHECKS_BETWEEN_LOGS):
-            self._since_logged = 0
-            fields = {"problem": reason}
-            log.error("A check of the store failed.", extra={"event": "store.check_failed", "fields": fields})
-        self._reason = reason
+    def is_to_be_logged(self, problem: str) -> bool:
+        """Return whether a problem was not logged within LOG_AGAIN_SECONDS; an empty one is that there is none."""
+        last, since = self._logged
+        if problem == last and monotonic() - since < LOG_AGAIN_SECONDS:
+            return False
+        self._logged = (problem, monotonic())
+        return bool(problem)
 
 
 async def _wait_fairly(task: asyncio.Task[None], steps: int) -> None:

@@ -29,7 +29,7 @@ from budget_service.server.lending_service import RegionService
 from budget_service.server.limit_cache import LimitCache
 from budget_service.server.regional_service import RegionalBudgetService
 from budget_service.server.request_runner import RequestRunner
-from budget_service.server.rpc_errors import DOMAIN, ORDINARY_REASONS
+from budget_service.server.rpc_errors import DOMAIN, LOG_LEVELS
 from budget_service.server.service import (
     MAX_REQUEST_BYTES,
     MAX_RESPONSE_BYTES,
@@ -198,7 +198,7 @@ async def serving(
     """
     server = server or new_server()
     calls = RequestRunner(ledger.detector, tuning)
-    instrumented = instrumentation.before(server, recorders, ordinary_reasons=ORDINARY_REASONS)
+    instrumented = instrumentation.before(server, recorders, levels=LOG_LEVELS)
     service: SpendingService
     if region is not None:
         service = RegionalBudgetService(region.maintenance, region.home, settings, calls)

@@ -22,7 +22,7 @@ from budget_service.internal_errors import log_internal_error
 from budget_service.ledger import ignorable
 from budget_service.ledger.values import InvalidFieldError
 from budget_service.server import rpc_errors
-from budget_service.server.failure_detector import FailureDetector
+from budget_service.server.failure_detector import FailureDetector, LastProblem
 from budget_service.stores.interface import OutcomeUnknownError, StoreDamagedError, StoreError
 from budget_service.tuning import Tuning
 
@@ -55,6 +55,7 @@ class RequestRunner:
         self._names_damage = names_damage
         self._running_calls = tuning.running_calls
         self._detector = detector
+        self._last_problem = LastProblem()
         self._answering = 0
         self._answering_of: Counter[str] = Counter()
         self._running: set[asyncio.Task[Any]] = set()
@@ -128,6 +129,10 @@ class RequestRunner:
         if self._names_damage and isinstance(error, StoreDamagedError):
             # The failure detector has logged it.
             return rpc_errors.ledger_damaged(error.table, error.key)
+        if isinstance(error, StoreError) and not isinstance(error, OutcomeUnknownError):
+            fields = {"problem": str(error)}
+            if self._last_problem.is_to_be_logged(fields["problem"]):
+                log.error("The store is unavailable.", extra={"event": "store.unavailable", "fields": fields})
         return _status_of(error)
 
     def _forget(self, task: asyncio.Task[Any]) -> None:
@@ -153,8 +158,6 @@ def _status_of(error: Exception) -> Status:
             )
             return rpc_errors.outcome_unknown()
         case StoreError():
-            fields = {"problem": str(error)}
-            log.error("The store is unavailable.", extra={"event": "store.unavailable", "fields": fields})
             return rpc_errors.store_unavailable()
     log_internal_error(error)
     return rpc_errors.internal()

@@ -19,6 +19,7 @@ UNAVAILABLE          STORE_UNAVAILABLE, HOME_UNAVAILABLE, OVERLOADED, BUDGET_HEL
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
@@ -36,8 +37,9 @@ from budget_service.ledger.windows import SECOND, Microseconds, datetime_of
 DOMAIN = "gris.budget"
 OVERLOADED_SECONDS = 1
 HELD_MILLISECONDS = 100
-# Clients wait for budget that others hold: that is no fault, though its code is UNAVAILABLE.
-ORDINARY_REASONS = frozenset(("BUDGET_HELD",))
+# Clients wait for budget that others hold: that is no fault, though its code is UNAVAILABLE. That the store is away is
+# logged once, and not for each call.
+LOG_LEVELS = {"BUDGET_HELD": logging.INFO, "STORE_UNAVAILABLE": logging.DEBUG}
 LONGEST_RETRY: Microseconds = 3600 * SECOND
 
 _PRECONDITIONS: Mapping[Reason, str] = {

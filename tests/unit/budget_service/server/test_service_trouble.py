@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -95,6 +96,22 @@ async def test_a_store_in_trouble_is_never_an_allow(
         assert "acme" not in everything_logged(caplog)
         store.trouble = None
         assert (await stub.ReserveBudget(reserving())).reservation_id
+
+
+async def test_an_outage_is_logged_once_and_not_for_each_call(
+    clock: SteppedClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What the store says instead is logged, too."""
+    caplog.set_level(logging.INFO)
+    store = TroubledStore(clock)
+    async with serving(Ledger(store), SETTINGS, "127.0.0.1:0") as address, connected(address) as stub:
+        for problem in ("down", "down", "down", "full", "full"):
+            store.trouble = StoreUnavailableError(problem)
+            await failure(stub.ReserveBudget(reserving()))
+    events = [(name, fields.get("problem")) for name, fields in logged_events(caplog)]
+    assert [("store.unavailable", "down"), ("store.unavailable", "full")] == [
+        event for event in events if event[0] in ("store.unavailable", "rpc.finished")
+    ]
 
 
 async def test_more_calls_than_may_run_are_told_so(clock: SteppedClock) -> None:
