@@ -23,14 +23,6 @@ ACCOUNT = f"'{ROOT}/c' || (i / {ANALYSTS}) || '/a' || (i % {ANALYSTS})"
 COMPANY = f"'{ROOT}/c' || i"
 REQUEST = "'filled-' || i"
 
-# Of each table: what is different in a copy, which row is copied, and whether there is one for each company.
-COPIES = (
-    ("balances", {"level": ACCOUNT}, f"level = '{ROOT}/c0/a0'", False),
-    ("balances", {"level": COMPANY}, f"level = '{ROOT}/c0'", True),
-    ("outcomes", {"request_id": REQUEST}, "request_id = 'template'", False),
-    ("journal", {"account": ACCOUNT, "request_id": REQUEST}, "request_id = 'template'", False),
-)
-
 # Of each kind of rows: which one is copied, the names of the copies, and whether there is one for each company.
 ROW_COPIES = (
     ("balances", f"{ROOT}/c0/a0", ACCOUNT, False),
@@ -104,29 +96,30 @@ def _fill_sqlite(path: str, accounts: int) -> None:
 
 def _fill_postgres(address: str, accounts: int) -> None:
     with closing(psycopg.connect(address.removesuffix(REQUIRED), autocommit=True)) as connection:
-        for table, changed, template, for_companies in COPIES:
-            found = connection.execute(
-                "SELECT column_name FROM information_schema.columns WHERE table_schema = 'gris' AND table_name = %s",
-                (table,),
-            )
-            columns = [name for (name,) in found if name != "entry"]
+        for kind, template, name, for_companies in ROW_COPIES:
             numbers = f"generate_series(1, {_last(accounts, for_companies)}) AS numbers(i)"
-            statement: Any = _copying(f"gris.{table}", columns, changed, template, numbers)
-            connection.execute(statement)
+            # Everything here is a constant of this module.
+            copying: Any = (
+                f"INSERT INTO gris.rows SELECT root, '{kind}\t' || {name}, text, keep_until "  # noqa: S608
+                f"FROM gris.rows, {numbers} WHERE root = '{ROOT}' AND key = '{kind}\t{template}'"
+            )
+            connection.execute(copying)
+        connection.execute(
+            "INSERT INTO gris.journal SELECT root, i + 1, text FROM gris.journal, generate_series(1, %s) AS numbers(i) "
+            "WHERE root = %s AND number = 1",
+            (accounts - 1, ROOT),
+        )
+        connection.execute(
+            "UPDATE gris.rows SET text = jsonb_set(text::jsonb, '{record,entries}', to_jsonb(%s::bigint)) "
+            "WHERE root = %s AND key = 'roots'",
+            (accounts, ROOT),
+        )
         connection.execute("VACUUM ANALYZE")
         connection.execute("CHECKPOINT")
 
 
 def _last(accounts: int, for_companies: bool) -> int:
     return (accounts - 1) // ANALYSTS if for_companies else accounts - 1
-
-
-def _copying(table: str, columns: list[str], changed: dict[str, str], template: str, numbers: str) -> str:
-    values = ", ".join(changed.get(name, name) for name in columns)
-    # Everything here is a constant of this module or a name from the store's own catalogue.
-    return (
-        f"INSERT INTO {table} ({', '.join(columns)}) SELECT {values} FROM {table}, {numbers} WHERE {template}"  # noqa: S608
-    )
 
 
 def _fill_redis(address: str, accounts: int) -> None:

@@ -43,6 +43,7 @@ from budget_service.stores.wanted import held_levels
 
 PURGED_PER_REQUEST = 6
 MAX_ATTEMPTS = 16
+MOST_QUESTIONS = 10_000
 
 
 class RowTransactions:
@@ -58,6 +59,7 @@ class RowTransactions:
         self._rows = rows
         self._most_due = most_due
         self._most_known = most_known
+        self._questions: dict[RootKey, str] = {}
         self.known = Known()
 
     async def load(self, wanted: Wanted) -> Loaded:
@@ -79,7 +81,7 @@ class RowTransactions:
         for _ in range(MAX_ATTEMPTS):
             if self.known.size >= self._most_known:
                 self.known = Known()
-            found = LoadedRows(begun, self.known, wanted)
+            found = LoadedRows(begun, self.known, self._questions, wanted)
             try:
                 await found.load(self._most_due)
             except OvertakenError:
@@ -91,9 +93,13 @@ class RowTransactions:
 class LoadedRows:
     """A transaction that has begun and loaded; see `Transaction`."""
 
-    def __init__(self, begun: RowTransaction, known: Known, wanted: Wanted) -> None:
+    def __init__(
+        self, begun: RowTransaction, known: Known, questions: dict[RootKey, str], wanted: Wanted
+    ) -> None:
         self._begun = begun
         self._known = known
+        # Those of reservations that this process has made lately: their payments need no round trip of their own.
+        self._questions = questions
         self._wanted = wanted
         # Reservations as they were loaded.
         self._held: dict[RootKey, Reservation] = {}
@@ -124,10 +130,15 @@ class LoadedRows:
         yield from ((root, ROOTS) for root in wanted.roots if root not in known.lapses_from)
         yield from self._unknown(wanted.levels)
         yield from (of_id("outcomes", each) for each in wanted.outcomes)
-        yield from map(of_payment, wanted.payments)
+        yield from map(of_payment, [*wanted.payments, *self._guessed()])
         yield from (of_id("reservations", key) for key, _ in wanted.reservations)
         yield from (of_level("limits", level) for level in wanted.limits)
         yield from (of_level("closed", level) for level in wanted.closed)
+
+    def _guessed(self) -> Iterator[PaymentKey]:
+        for key, payer in self._wanted.reservations:
+            if query_id := self._questions.get(key):
+                yield payer, "query", query_id
 
     def _ranges(self) -> Iterator[Range]:
         wanted = self._wanted
@@ -163,7 +174,7 @@ class LoadedRows:
         for id_ in wanted.outcomes:
             if outcome := value_of(Decoders.outcome, of_id("outcomes", id_), rows):
                 loaded.outcomes[id_] = outcome
-        self._take_payments(wanted.payments, rows)
+        self._take_payments([*wanted.payments, *self._guessed()], rows)
         for id_, _ in wanted.reservations:
             if reservation := value_of(Decoders.reservation, of_id("reservations", id_), rows):
                 self._held[id_] = reservation
@@ -284,9 +295,13 @@ class LoadedRows:
                 self._known.lapses_from[root] = min(self._known.lapses_from[root], each.expires_at)
                 writes.puts.append(Put(of_id("reservations", key), text_of(each), is_new=True))
                 writes.puts.append(Put(of_end(root, each), text_of(each.reservation_id)))
+                self._questions[key] = each.query_id
             elif held := self._held.get(key):
                 # One that was opened by the same batch has no row yet.
                 writes.deletes += (of_id("reservations", key), of_end(root, held))
+                self._questions.pop(key, None)
+        while len(self._questions) > MOST_QUESTIONS:
+            del self._questions[next(iter(self._questions))]
 
     def _write_limits(self, changes: Changes, writes: Writes) -> None:
         for level, limit in changes.limits.items():

@@ -20,7 +20,9 @@ SELECT coalesce(sum(information) FILTER (WHERE is_charge AND is_lent), 0),
        coalesce(sum(calls) FILTER (WHERE is_charge AND is_lent), 0),
        coalesce(sum(calls) FILTER (WHERE NOT is_charge), 0),
        coalesce(sum(calls), 0)
-FROM (SELECT information, calls, kind IN ('direct', 'settled') AS is_charge, request_id LIKE 'lease:%' AS is_lent
+FROM (SELECT (text::json #>> '{cost,0}')::bigint AS information, (text::json #>> '{cost,1}')::bigint AS calls,
+             text::json ->> 'kind' IN ('direct', 'settled') AS is_charge,
+             text::json ->> 'request_id' LIKE 'lease:%' AS is_lent
       FROM gris.journal WHERE root = 'load') AS entries
 """
 _ASKED = (

@@ -266,10 +266,10 @@ async def test_a_row_of_redis_that_cannot_be_read_is_named(own_redis: RedisServe
 
 
 UNREADABLE_IN_POSTGRES = {
-    "balances": "UPDATE gris.balances SET rule = 'fortnight,0,UTC'",
-    "limits": "INSERT INTO gris.stored_limits VALUES ('acme', 'acme/ann', 'plenty')",
-    "journal": "UPDATE gris.journal SET kind = 'gift'",
-    "bases": "INSERT INTO gris.bases VALUES ('acme', 0, 0, 'x')",
+    "balances": "UPDATE gris.rows SET text = jsonb_set(text::jsonb, '{2,0}', '7') WHERE key LIKE 'balances%'",
+    "limits": "INSERT INTO gris.rows VALUES ('acme', E'limits\\tacme/ann', 'plenty')",
+    "journal": "UPDATE gris.journal SET text = replace(text, '\"direct\"', '\"gift\"')",
+    "bases": "INSERT INTO gris.rows VALUES ('acme', 'bases', 'x')",
 }
 
 

@@ -7,20 +7,23 @@ import time
 from copy import copy
 from typing import LiteralString
 
+import msgspec
 import psycopg
 import pytest
 from psycopg import sql
 
 from budget_service.ledger.act import Act
 from budget_service.ledger.base import Base
+from budget_service.ledger.currency import Currency
 from budget_service.ledger.limits import LimitsChangedError
 from budget_service.ledger.outcomes import Answer, Charged, Reserved
-from budget_service.ledger.state import JournalEntry
+from budget_service.ledger.state import JournalEntry, RootRecord
 from budget_service.ledger.values import MAX_AMOUNT, Account, Cost
 from budget_service.ledger.windows import DAY, SECOND, Period, Window
 from budget_service.server.audit import Verification, verify
 from budget_service.stores.interface import OutcomeUnknownError, Store, StoreUnavailableError
 from budget_service.stores.postgres.store import PostgresStore
+from budget_service.stores.rows import RootRow, text_of
 from budget_service.tuning import Tuning
 from tests.support.budget_samples import (
     ANALYST,
@@ -45,7 +48,7 @@ OWN = levels(ACCOUNT)
 SHORT_TIMEOUTS = Tuning(postgres_answer_seconds=0.3)
 # Somebody waits to write outcomes.
 WRITES = (
-    "SELECT count(*) > 0 FROM pg_locks WHERE relation = 'gris.outcomes'::regclass AND NOT granted "
+    "SELECT count(*) > 0 FROM pg_locks WHERE relation = 'gris.journal'::regclass AND NOT granted "
     "AND mode = 'RowExclusiveLock'"
 )
 
@@ -100,7 +103,7 @@ async def test_a_silent_postgres_leaves_the_outcome_unknown_and_a_repeat_settles
         await store.check()
         with psycopg.connect(own_postgres.address) as other:
             # Under this lock, other transactions can begin and load, but their writes have to wait.
-            other.execute("LOCK TABLE gris.outcomes IN SHARE MODE")
+            other.execute("LOCK TABLE gris.journal IN SHARE MODE")
             charging = asyncio.create_task(store.apply(*charge("c", account=ACCOUNT)))
             await asyncio.to_thread(becomes_true, own_postgres, WRITES)
             with own_postgres.frozen():
@@ -203,23 +206,19 @@ async def test_a_root_that_somebody_else_makes_at_the_same_time_stays(
 ) -> None:
     """A request without an effect removes the root that it has made for its lock, but no other one."""
     shared_postgres.forget()
-    kept = ("acme", UNIT, 1, 1)
+    record = RootRecord(Currency(UNIT), last_time=1, limits_version=1)
+    kept = ("acme", "roots", text_of(RootRow(record)))
     async with closing(
         await PostgresStore.open(shared_postgres.address, clock=clock, tuning=UNHURRIED)
     ) as store:
         with psycopg.connect(shared_postgres.address) as other:
-            other.execute(
-                "INSERT INTO gris.roots (root, unit_id, last_time, limits_version) VALUES (%s, %s, %s, %s)",
-                kept,
-            )
+            other.execute("INSERT INTO gris.rows (root, key, text) VALUES (%s, %s, %s)", kept)
             refused = asyncio.create_task(store.apply(*charge("c")))
             await asyncio.to_thread(becomes_true, shared_postgres, WAITS)
             other.commit()
             with pytest.raises(LimitsChangedError):
                 await refused
-        assert [kept] == shared_postgres.execute(
-            "SELECT root, unit_id, last_time, limits_version FROM gris.roots"
-        )
+        assert [kept] == shared_postgres.execute("SELECT root, key, text FROM gris.rows")
 
 
 async def test_a_request_at_fault_harms_none_of_those_that_went_with_it(
@@ -250,8 +249,8 @@ REFUSE_COMMITS = """
       END IF;
       RETURN NULL;
     END $$;
-    CREATE CONSTRAINT TRIGGER refuse_commit AFTER INSERT OR UPDATE ON gris.outcomes DEFERRABLE INITIALLY DEFERRED
-      FOR EACH ROW EXECUTE FUNCTION gris.refuse_commit({code});
+    CREATE CONSTRAINT TRIGGER refuse_commit AFTER INSERT OR UPDATE ON gris.rows DEFERRABLE INITIALLY DEFERRED
+      FOR EACH ROW WHEN (NEW.key LIKE 'outcomes%') EXECUTE FUNCTION gris.refuse_commit({code});
 """
 
 
@@ -287,10 +286,10 @@ async def test_a_commit_for_which_another_one_was_quicker_is_begun_again(
 
 
 MANY_MORE = """
-    INSERT INTO gris.reservations
-    SELECT root, 'hold-' || n, account, request_id, query_id, information, calls, unit_id, expires_at, paid_release_id,
-      forfeits, holds
-    FROM gris.reservations, generate_series(1, 30000) AS n
+    INSERT INTO gris.rows
+    SELECT root, replace(key, 'hold-r', 'hold-' || n), replace(text, 'hold-r', 'hold-' || n), keep_until
+    FROM gris.rows, generate_series(1, 30000) AS n
+    WHERE key LIKE 'reservations%hold-r' OR key LIKE 'ends%hold-r'
 """
 
 
@@ -306,7 +305,7 @@ async def test_more_than_one_statement_can_do_is_done_by_several(
         await store.apply(*reserve("r", Cost(1, 1), on=on, forfeits=True))
         shared_postgres.execute(MANY_MORE)
         shared_postgres.execute(
-            "UPDATE gris.balances SET reserved_information = 30001, reserved_calls = 30001"
+            "UPDATE gris.rows SET text = jsonb_set(text::jsonb, '{4}', '[30001,30001]') WHERE key LIKE 'balances%'"
         )
         clock.step(seconds=61)
         asked = [charge(str(index), Cost(1, 1), on=on) for index in range(40)]
@@ -363,7 +362,8 @@ async def test_what_is_out_of_date_is_forgotten_and_balances_and_journal_are_not
 def counts(server: PostgresServer) -> tuple[int, ...]:
     """Return how many outcomes, payments, balances and entries of the journal are kept."""
     (found,) = server.execute(
-        "SELECT (SELECT count(*) FROM gris.outcomes), (SELECT count(*) FROM gris.payments), "
+        "SELECT (SELECT count(*) FROM gris.rows WHERE key LIKE 'outcomes%'), "
+        "(SELECT count(*) FROM gris.rows WHERE key LIKE 'payments%'), "
         "(SELECT count(*) FROM gris.balances), (SELECT count(*) FROM gris.journal)"
     )
     return tuple(found)
@@ -379,33 +379,16 @@ async def test_the_journal_is_that_of_the_rules(shared_postgres: PostgresServer,
         await PostgresStore.open(shared_postgres.address, clock=clock, tuning=UNHURRIED)
     ) as store:
         await play_all_kinds_of_charges(store, clock)
-    found = shared_postgres.execute(
-        "SELECT kind, account, information, calls, unit_id, request_id, release_id, query_id, time, "
-        "to_json(holds) FROM gris.journal ORDER BY entry"
-    )
-    assert [_row(entry) for entry in rules.entries] == found
-
-
-def _row(entry: JournalEntry) -> tuple[object, ...]:
-    return (
-        entry.kind.value,
-        entry.account.text,
-        entry.cost.information,
-        entry.cost.calls,
-        entry.unit_id,
-        entry.request_id,
-        entry.release_id,
-        entry.query_id,
-        entry.time,
-        [
-            {"level": entry.account.level(hold.depth).text, "window_start": hold.window_start}
-            for hold in entry.holds
-        ],
-    )
+    for root in {entry.account.root for entry in rules.entries}:
+        query = "SELECT text FROM gris.journal WHERE root = %s ORDER BY number"
+        found = [
+            msgspec.json.decode(text, type=JournalEntry) for (text,) in shared_postgres.execute(query, root)
+        ]
+        assert [entry for entry in rules.entries if entry.account.root == root] == found
 
 
 @pytest.mark.parametrize(
-    "statement", ["UPDATE gris.journal SET calls = 0", "DELETE FROM gris.journal", "TRUNCATE gris.journal"]
+    "statement", ["UPDATE gris.journal SET text = ''", "DELETE FROM gris.journal", "TRUNCATE gris.journal"]
 )
 async def test_the_journal_cannot_be_changed(
     shared_postgres: PostgresServer, clock: SteppedClock, statement: LiteralString
@@ -420,12 +403,15 @@ async def test_the_journal_cannot_be_changed(
         shared_postgres.execute(statement)
 
 
+TAMPER: LiteralString = "UPDATE gris.rows SET text = jsonb_set(text::jsonb, "
+
+
 @pytest.mark.parametrize(
     ("tamper", "level"),
     [
-        ("UPDATE gris.balances SET spent_information = 0 WHERE level = 'acme/ann'", ANALYST),
-        ("UPDATE gris.balances SET reserved_calls = 7 WHERE level = 'acme'", COMPANY),
-        ("DELETE FROM gris.balances WHERE level = 'acme/ann'", ANALYST),
+        (TAMPER + "'{3,0}', '0') WHERE key = E'balances\\tacme/ann'", ANALYST),
+        (TAMPER + "'{4,1}', '7') WHERE key = E'balances\\tacme'", COMPANY),
+        ("DELETE FROM gris.rows WHERE key = E'balances\\tacme/ann'", ANALYST),
     ],
 )
 async def test_a_tampered_balance_is_found(
@@ -457,8 +443,10 @@ async def test_only_trimmed_entries_can_be_removed_from_the_journal(
         await store.apply(*charge("of another root"))
         for kept in ("later", "of another root"):
             with pytest.raises(psycopg.errors.RaiseException, match="only a trim"):
-                shared_postgres.execute("DELETE FROM gris.journal WHERE request_id = %s", kept)
-        shared_postgres.execute("DELETE FROM gris.journal WHERE request_id = 'trimmed'")
+                shared_postgres.execute(
+                    "DELETE FROM gris.journal WHERE text::json ->> 'request_id' = %s", kept
+                )
+        shared_postgres.execute("DELETE FROM gris.journal WHERE text::json ->> 'request_id' = 'trimmed'")
         await verify(store, ACCOUNT.root, found := Verification())
     assert (2, 0) == (found.entries, found.different)
 

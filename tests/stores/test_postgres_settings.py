@@ -151,7 +151,7 @@ async def test_sessions_have_the_time_outs_of_the_tuning(
         await unhurried.apply(*charge("c"))
         async with closing(await PostgresStore.open(shared_postgres.address, tuning=tuning)) as store:
             with psycopg.connect(shared_postgres.address) as other:
-                other.execute("SELECT FROM gris.roots FOR UPDATE")
+                other.execute("SELECT FROM gris.rows FOR UPDATE")
                 with pytest.raises(StoreUnavailableError, match=code):
                     await store.apply(*charge("d"))
         # In so short a time a busy machine may keep a sound charge from its commit, too.

@@ -8,72 +8,64 @@ turn here go together, as one transaction: the disk is waited for once.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Collection, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from psycopg import sql
 
+from budget_service.ledger.account_statement import AccountStatement
 from budget_service.ledger.base import Base
-from budget_service.ledger.limits import StoredLimits
-from budget_service.ledger.state import JournalEntry
-from budget_service.ledger.values import Account
+from budget_service.ledger.values import Account, LevelLimit
 from budget_service.ledger.windows import Microseconds
-from budget_service.stores.codec import decode_base, encoded
-from budget_service.stores.guarded_store import GuardedStore
 from budget_service.stores.interface import (
-    BalancePage,
     Clock,
     Committed,
-    GroupedEntries,
     OutcomeUnknownError,
     StoreUnavailableError,
     StoreUnusableError,
     uncounted,
-    ungrouped_entries,
 )
 from budget_service.stores.ledger_engine import LedgerEngine
 from budget_service.stores.mark_file import Position
-from budget_service.stores.postgres import audit, transaction
-from budget_service.stores.postgres import encoding as text
 from budget_service.stores.postgres.address import parse_address
 from budget_service.stores.postgres.connections import MAX_CONNECTIONS, Connections, Session
+from budget_service.stores.postgres.rows import PostgresReading, PostgresTransaction
 from budget_service.stores.postgres.schema import install, require_promises, require_synchronous
-from budget_service.stores.transactions import Loaded, Wanted
+from budget_service.stores.row_map import Found, Range, RowKey
+from budget_service.stores.row_store import RowStore
+from budget_service.stores.row_transactions import RowTransactions
 from budget_service.tuning import DEFAULTS, Tuning
 
 # All of them are lost together if a connection is.
 MAX_TOGETHER = 64
 
-_LIMITS = sql.SQL(
-    "SELECT coalesce((SELECT limits_version FROM gris.roots WHERE root = %s), 0), "
-    "(SELECT coalesce(json_object_agg(level, limit_text), '{}') FROM gris.stored_limits "
-    "WHERE root = %s AND level = ANY(%s::text[])), "
-    "(SELECT coalesce(json_agg(level), '[]') FROM gris.closed "
-    "WHERE root = %s AND level = ANY(%s::text[]))"
+_ROOTS = sql.SQL("SELECT root FROM gris.rows WHERE key = 'roots' ORDER BY root")
+_ENTRIES = (
+    "SELECT number, text FROM gris.journal WHERE root = %s AND number > %s AND number <= %s ORDER BY number"
 )
-_ALL_LIMITS = sql.SQL(
-    "SELECT coalesce((SELECT limits_version FROM gris.roots WHERE root = %s), 0), "
-    "(SELECT coalesce(json_object_agg(level, limit_text), '{}') FROM gris.stored_limits WHERE root = %s), "
-    "(SELECT coalesce(json_agg(level), '[]') FROM gris.closed WHERE root = %s)"
+_OLDEST, _NEWEST = sql.SQL(_ENTRIES + " LIMIT %s"), sql.SQL(_ENTRIES + " DESC LIMIT %s")
+_DROP_TRIMMED = sql.SQL(
+    """
+    WITH dropped AS (
+      DELETE FROM gris.journal WHERE root = %s AND number IN (
+        SELECT number FROM gris.journal WHERE root = %s AND number <= (
+          SELECT (text::json ->> 'entries')::bigint FROM gris.rows WHERE root = %s AND key = 'bases'
+        ) ORDER BY number LIMIT %s
+      ) RETURNING number
+    )
+    SELECT count(*) FROM dropped
+    """
 )
 _COUNT = sql.SQL("SELECT ledger_id, count FROM gris.ledger")
 _COUNT_ON = sql.SQL("UPDATE gris.ledger SET count = count + %s RETURNING ledger_id, count")
 _PING = sql.SQL("SELECT 1")
-_QUESTION = sql.SQL(
-    "SELECT query_id FROM gris.reservations WHERE root = %s AND reservation_id = %s AND account = %s"
-)
-_OPEN = sql.SQL(
-    "SELECT count(*) FROM gris.reservations JOIN gris.roots USING (root) WHERE root = ANY(%s::text[]) "
-    "AND expires_at > greatest("
-    "coalesce(%s::bigint, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) + ahead, last_time)"
-)
 
 Result = TypeVar("Result")
 
 
-class PostgresStore(GuardedStore):
+class PostgresStore(RowStore):
     """A Store in PostgreSQL. Nothing that may have had an effect is tried twice behind the caller's back.
 
     Work that has begun is finished even if its caller is cancelled; a change that still waits for its turn then has no
@@ -99,7 +91,8 @@ class PostgresStore(GuardedStore):
         # The highest of any server that was used.
         self._timeline = 0
         self._clock = clock
-        self._engine = LedgerEngine(self, by_root=True, most=MAX_TOGETHER, committed=committed)
+        transactions = RowTransactions(self, tuning.expired_at_once)
+        self._engine = LedgerEngine(transactions, by_root=True, most=MAX_TOGETHER, committed=committed)
         self._begun: set[asyncio.Task[Any]] = set()
 
     @staticmethod
@@ -136,29 +129,27 @@ class PostgresStore(GuardedStore):
             raise
         return store
 
-    async def load(self, wanted: Wanted) -> Loaded:
-        """Return what is wanted as it is now; see `Transactions`."""
-
-        async def loaded() -> Loaded:
-            async with self._session() as session:
-                return await transaction.load(session, wanted, self._now(), self._tuning.expired_at_once)
-
-        return await self._to_the_end(loaded())
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[PostgresReading]:
+        """Begin a transaction that commits nothing; see `RowMap`."""
+        async with self._session() as session:
+            begun = PostgresReading(session, self._now())
+            yield begun
+            await begun.end()
 
     @asynccontextmanager
-    async def transaction(self, wanted: Wanted) -> AsyncIterator[transaction.PostgresTransaction]:
-        """Lock the root that is wanted and load; see `Transactions`.
+    async def begin(self, roots: Collection[str]) -> AsyncIterator[PostgresTransaction]:
+        """Begin a transaction on one root; see `RowMap`.
 
         A session that is left within a transaction is closed, and PostgreSQL rolls back.
         """
-        begun: transaction.PostgresTransaction | None = None
+        begun: PostgresTransaction | None = None
+        (root,) = roots
         try:
             async with self._session() as session:
-                # For both round trips together: nobody waits twice as long.
+                # For all round trips together: nobody waits twice as long.
                 with session.given(self._tuning.postgres_answer_seconds):
-                    begun = await transaction.begin(
-                        session, wanted, self._now(), self._tuning.expired_at_once
-                    )
+                    begun = PostgresTransaction(session, root, self._now())
                     yield begun
         except OutcomeUnknownError as error:
             if begun is not None and begun.may_have_an_effect:
@@ -166,66 +157,28 @@ class PostgresStore(GuardedStore):
             # Only the lock was asked for, and it goes with the session.
             raise StoreUnavailableError(str(error)) from None
 
-    async def limits(self, account: Account) -> StoredLimits:
-        """Return the stored limits of the levels of an account; see `Store`."""
-        names = [account.level(depth).text for depth in range(1, account.depth + 1)]
-        root = account.root
-        ((version, limits, closed),) = await self._reading(_LIMITS, root, root, names, root, names)
-        return text.parse_limits(version, limits, closed)
-
-    async def all_limits(self, root: str) -> StoredLimits:
-        """Return all stored limits of a root; see `Store`."""
-        ((version, limits, closed),) = await self._reading(_ALL_LIMITS, root, root, root)
-        return text.parse_limits(version, limits, closed)
+    async def read(self, account: Account, levels: tuple[LevelLimit, ...]) -> AccountStatement:
+        """Return the state of an account now; see `Store`."""
+        return await self._to_the_end(super().read(account, levels))
 
     async def roots(self) -> list[str]:
         """Return every root that was ever used; see `Store`."""
-        return [root for (root,) in await self._reading(audit.ROOTS)]
+        return [root for (root,) in await self._reading(_ROOTS)]
 
-    async def journal(self, root: str, after: str, until: str, most: int) -> list[tuple[str, JournalEntry]]:
-        """Return entries of a root; see `Store`."""
-        found = await self._reading(audit.JOURNAL, *audit.journal_parameters(root, after, until, most))
-        return [(str(number), audit.read_entry(entry)) for number, entry in found]
-
-    async def latest(self, root: str, before: str, most: int) -> list[tuple[str, JournalEntry]]:
-        """Return the newest entries of a root; see `Store`."""
-        found = await self._reading(audit.LATEST, root, int(before) if before else audit.LAST, most)
-        return [(str(number), audit.read_entry(entry)) for number, entry in found]
-
-    async def grouped_entries(self, account: Account, before: str, most: int) -> GroupedEntries:
-        """Return the newest entries of a root one by one; see `Store`."""
-        return ungrouped_entries(await self.latest(account.root, before, most), most)
-
-    async def balances(self, root: str, after: str, most: int) -> BalancePage:
-        """Return balances of a root; see `Store`."""
-        parameters = audit.balances_parameters(root, after, most, self._now())
-        (found,) = await self._reading(audit.BALANCES, *parameters)
-        return audit.read_page(found, most)
-
-    async def base(self, root: str) -> Base:
-        """Return what stands for the dropped entries of a root; see `Store`."""
-        found = await self._reading(audit.BASE, root)
-        return decode_base(root, found[0][0] if found else None)
+    async def entries(
+        self, root: str, after: int, until: int, at_most: int, *, newest: bool = False
+    ) -> list[tuple[int, str]]:
+        """Return entries of a journal; see `RowStore`."""
+        return await self._reading(_NEWEST if newest else _OLDEST, root, after, until, at_most)
 
     async def write_base(self, root: str, base: Base) -> None:
         """Replace the base; see `Store`."""
-        await self._reading(audit.WRITE_BASE, root, int(base.position), base.entries, encoded(base))
+        await self._to_the_end(super().write_base(root, base))
 
     async def drop_trimmed(self, root: str, most: int) -> int:
         """Remove the oldest entries that the base stands for; see `Store`."""
-        ((dropped,),) = await self._reading(audit.DROP_TRIMMED, root, root, root, most)
+        ((dropped,),) = await self._reading(_DROP_TRIMMED, root, root, root, most)
         return int(dropped)
-
-    async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
-        """Return the query_id of an open reservation; see `Store`."""
-        key = (account.root, text.escaped(reservation_id), account.text)
-        found = await self._reading(_QUESTION, *key)
-        return text.unescaped(found[0][0]) if found else None
-
-    async def open_reservations(self, roots: Sequence[str]) -> int:
-        """Return how many reservations are open; see `Store`."""
-        ((count,),) = await self._reading(_OPEN, list(roots), self._now())
-        return int(count)
 
     async def check(self) -> None:
         """Return if PostgreSQL answers, takes writes and keeps what it is given, by what it says of itself."""
@@ -275,6 +228,9 @@ class PostgresStore(GuardedStore):
         # If the caller has left, nobody else looks at the failure, and asyncio would complain of it.
         if not task.cancelled():
             task.exception()
+
+    async def _read(self, keys: Collection[RowKey], ranges: Sequence[Range] = ()) -> Found:
+        return await self._to_the_end(super()._read(keys, ranges))
 
     async def _rows(self, query: sql.Composed | sql.SQL, *parameters: Any) -> list[Any]:
         async with self._session() as session:

@@ -18,13 +18,6 @@ CONNECTORS = ("roomy", "connector")
 COLUMNS = ("kind", "request_id", "release_id", "query_id", "account", "information", "calls", "holds")
 MORE = ("shared_information", "shared_calls", "change")
 
-POSTGRES_JOURNAL = """
-SELECT kind, request_id, release_id, query_id, account, information, calls,
-       (SELECT coalesce(json_agg(json_build_array(level, window_start)), '[]')::text FROM unnest(holds)),
-       shared_information, shared_calls, change
-FROM gris.journal ORDER BY entry
-"""
-
 
 def read_journal(address: str) -> tuple[Entry, ...]:
     """Return every line of the journal of a store that is named as for budget_service, those of a root in order."""
@@ -48,7 +41,8 @@ def _from_redis(address: str) -> Iterable[Any]:
 
 def _from_postgres(address: str) -> Iterable[Any]:
     with closing(psycopg.connect(address)) as connection:
-        return connection.execute(POSTGRES_JOURNAL).fetchall()
+        for (text,) in connection.execute("SELECT text FROM gris.journal ORDER BY root, number"):
+            yield _fields(json.loads(text))
 
 
 READERS = {

@@ -14,7 +14,10 @@ _HELD = """
     WHERE state = 'idle in transaction' AND clock_timestamp() - state_change > make_interval(secs => %s)
 """
 _NOW = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
-_BEHIND = "SELECT count(*) > 0 FROM gris.roots WHERE last_time <= %s"
+_BEHIND = (
+    "SELECT count(*) > 0 FROM gris.rows "
+    "WHERE key = 'roots' AND (text::json #>> '{record,last_time}')::bigint <= %s"
+)
 
 
 @dataclass(frozen=True)

@@ -163,26 +163,27 @@ async def test_whoever_takes_no_budget_fills_no_store(
     assert late["outcomes"] <= early["outcomes"]
 
 
+KINDS = ("outcomes", "payments", "reservations")
+COUNTED = ", ".join(f"(SELECT count(*) FROM {{schema}}rows WHERE key LIKE '{kind}%')" for kind in KINDS)  # noqa: S608
+COUNTED = f"SELECT {COUNTED}, (SELECT count(*) FROM {{schema}}journal)"  # noqa: S608
+
+
 async def kept(request: pytest.FixtureRequest, folder: Path) -> dict[str, int]:
     """Count the rows that a store has; of Redis' answers those that it will keep for more than the last hours."""
     store = request.node.callspec.params["any_store"]
     if store == "redis":
         server: RedisServer = request.getfixturevalue("shared_redis")
         return await kept_in_redis(server.address)
-    tables = ("outcomes", "payments", "reservations", "journal")
-    count = "SELECT " + ", ".join(f"(SELECT count(*) FROM {{}}{each})" for each in tables)  # noqa: S608
     if store == "postgres":
         postgres: PostgresServer = request.getfixturevalue("shared_postgres")
-        (counts,) = postgres.execute(count.replace("{}", "gris."))
+        (counts,) = postgres.execute(COUNTED.format(schema="gris."))
     else:
         # The file has one owner.
         copied = folder / "copied"
         shutil.copytree(folder, copied, ignore=lambda *_: ["copied"], dirs_exist_ok=True)
         with contextlib.closing(sqlite3.connect(copied / "ledger.db")) as reader:
-            counted = "SELECT count(*) FROM rows WHERE key LIKE ? || char(9) || '%'"
-            rows = [reader.execute(counted, (each,)).fetchone() for each in tables[:-1]]
-            counts = [each for (each,) in (*rows, reader.execute("SELECT count(*) FROM journal").fetchone())]
-    return dict(zip(tables, counts, strict=True))
+            counts = reader.execute(COUNTED.format(schema="")).fetchone()
+    return dict(zip((*KINDS, "journal"), counts, strict=True))
 
 
 async def kept_in_redis(address: str) -> dict[str, int]:

@@ -35,9 +35,8 @@ class Kept(ClosedLedger):
                 change = client.sadd if is_closed else client.srem
                 await change("gris:{acme}:closed", account.text)
             return
-        row = (account.root, account.text)
+        row = (account.root, f"closed\t{account.text}")
         if self.kind == "sqlite":
-            row = (account.root, f"closed\t{account.text}")
             query = (
                 "INSERT INTO rows VALUES (?, ?, 'true', NULL)"
                 if is_closed
@@ -46,9 +45,9 @@ class Kept(ClosedLedger):
             with contextlib.closing(sqlite3.connect(self._path)) as file, file:
                 file.execute(query, row)
         elif is_closed:
-            self._server.execute("INSERT INTO gris.closed VALUES (%s, %s)", *row)
+            self._server.execute("INSERT INTO gris.rows VALUES (%s, %s, 'true')", *row)
         else:
-            self._server.execute("DELETE FROM gris.closed WHERE root = %s AND level = %s", *row)
+            self._server.execute("DELETE FROM gris.rows WHERE root = %s AND key = %s", *row)
 
 
 @pytest.fixture(params=KINDS)

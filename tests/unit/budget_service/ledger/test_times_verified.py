@@ -46,7 +46,12 @@ class Timed(ClosedLedger):
                 )
                 file.execute(moved, (name, name, by))
         else:
-            self._server.execute(f"UPDATE gris.roots SET {field} = {field} + %s", by)  # noqa: S608 - as above
+            moved = (
+                "UPDATE gris.rows SET text = jsonb_set(text::jsonb, %s, to_jsonb("
+                "(text::jsonb #>> %s)::bigint + %s)) WHERE key = 'roots'"
+            )
+            path = f"{{record,{field}}}"
+            self._server.execute(moved, path, path, by)
 
 
 @pytest.fixture(params=KINDS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 import os
 import pwd
@@ -385,8 +386,11 @@ def in_postgres(server: PostgresServer, clock: SteppedClock) -> Ledger:
 
     async def change(column: str, value: str) -> None:
         await asyncio.to_thread(server.execute, "ALTER TABLE gris.journal DISABLE TRIGGER USER")
-        query = sql.SQL("UPDATE gris.journal SET {} = {} WHERE kind = 'close'")
-        await asyncio.to_thread(server.execute, query.format(sql.Identifier(column), sql.Literal(value)))
+        query = sql.SQL(
+            "UPDATE gris.journal SET text = jsonb_set(text::jsonb, {}, {}) WHERE text::json ->> 'kind' = 'close'"
+        )
+        forged = query.format(sql.Literal(f"{{{column}}}"), sql.Literal(json.dumps(value)))
+        await asyncio.to_thread(server.execute, forged)
 
     return Ledger(lambda: PostgresStore.open(server.address, clock=clock, tuning=UNHURRIED), change)
 
