@@ -34,23 +34,24 @@ NUMBERS = "(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE
 
 REDIS_BATCH = 20_000
 REDIS_COPIES = """
-local balances, journal, outcome = KEYS[1], KEYS[2], KEYS[3]
+local rows, names, journal = KEYS[1], KEYS[2], KEYS[3]
 local root, from, to, analysts = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local leaf = redis.call('HGET', balances, root .. '/c0/a0')
-local company = redis.call('HGET', balances, root .. '/c0')
-local entry = redis.call('XRANGE', journal, '-', '+', 'COUNT', 1)[1][2]
-local kept = redis.call('GET', outcome)
-for i = from, to do
-  local account = root .. '/c' .. math.floor(i / analysts) .. '/a' .. (i % analysts)
-  redis.call('HSET', balances, account, leaf)
-  if i % analysts == 0 then redis.call('HSET', balances, root .. '/c' .. math.floor(i / analysts), company) end
-  for field = 1, #entry, 2 do
-    if entry[field] == 'account' then entry[field + 1] = account end
-    if entry[field] == 'request_id' then entry[field + 1] = 'filled-' .. i end
-  end
-  redis.call('XADD', journal, '*', unpack(entry))
-  redis.call('SET', (string.gsub(outcome, 'template$', 'filled-' .. i)), kept)
+local leaf = redis.call('GET', rows .. 'balances\\t' .. root .. '/c0/a0')
+local company = redis.call('GET', rows .. 'balances\\t' .. root .. '/c0')
+local entry = redis.call('XRANGE', journal, '-', '+', 'COUNT', 1)[1][2][2]
+local outcome = redis.call('GET', rows .. 'outcomes\\ttemplate')
+local function put(name, text)
+  redis.call('SET', rows .. name, text)
+  redis.call('ZADD', names, 0, name)
 end
+for i = from, to do
+  put('balances\\t' .. root .. '/c' .. math.floor(i / analysts) .. '/a' .. (i % analysts), leaf)
+  if i % analysts == 0 then put('balances\\t' .. root .. '/c' .. math.floor(i / analysts), company) end
+  redis.call('XADD', journal, i + 1, 'entry', entry)
+  redis.call('SET', rows .. 'outcomes\\tfilled-' .. i, outcome)
+end
+local record = redis.call('GET', rows .. 'roots')
+redis.call('SET', rows .. 'roots', (string.gsub(record, '"entries":%d+', '"entries":' .. (to + 1))))
 """
 
 
@@ -123,7 +124,7 @@ def _last(accounts: int, for_companies: bool) -> int:
 
 
 def _fill_redis(address: str, accounts: int) -> None:
-    keys = [f"gris:{{{ROOT}}}:{name}" for name in ("balances", "journal", "request:template")]
+    keys = [f"gris:{{{ROOT}}}:{name}" for name in ("row:", "names", "journal")]
     with closing(Redis.from_url(address, protocol=2)) as client:
         for first in range(1, accounts, REDIS_BATCH):
             last = min(first + REDIS_BATCH, accounts) - 1

@@ -141,6 +141,8 @@ class RowStore(GuardedStore):
 
     async def open_reservations(self, roots: Sequence[str]) -> int:
         """Return how many reservations are open; see `Store`."""
+        if not roots:
+            return 0
         found = await self._read([(root, ROOTS) for root in roots], [all_of(root, "ends") for root in roots])
         known = Known()
         for key, text in found.rows.items():

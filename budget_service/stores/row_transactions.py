@@ -105,7 +105,6 @@ class LoadedRows:
         self._held: dict[RootKey, Reservation] = {}
         # When the next reservation of a root lapses behind those that are due.
         self._next: dict[str, Microseconds] = {}
-        self._closed: set[Account] = set()
         self.loaded = Loaded(
             0, known.roots, known.balances, blocks=known.blocks, block_counts=known.block_counts
         )
@@ -214,7 +213,7 @@ class LoadedRows:
         )
         ids = [id_ for time, id_ in times[:most] if time <= now]
         keys = [of_id("reservations", (root, id_)) for id_ in ids]
-        found = (await self._begun.read(keys)).rows
+        found = (await self._begun.read(keys)).rows if keys else {}
         due = tuple([read_row(Decoders.reservation, key, found.get(key, "")) for key in keys])
         self._held.update({(root, each.reservation_id): each for each in due})
         self.loaded.due[root] = due

@@ -242,12 +242,12 @@ async def test_a_row_that_cannot_be_read_is_named_whatever_table_it_is_in(tmp_pa
 
 
 UNREADABLE_IN_REDIS = {
-    "balances": ("HSET", "gris:{acme}:balances", "acme/ann", "damaged"),
-    "reservations": ("HSET", "gris:{acme}:reservations", "r", "{}"),
-    "limits": ("HSET", "gris:{acme}:limits", "acme/ann", "plenty"),
-    "days": ("HSET", "gris:{acme}:days:acme/ann", "1", "2"),
-    "journal": ("XADD", "gris:{acme}:journal", "*", "kind", "direct"),
-    "bases": ("HSET", "gris:{acme}:base", "base", "x"),
+    "balances": "acme/ann",
+    "reservations": "r",
+    "limits": "acme/ann",
+    "days": "acme/ann\t1",
+    "journal": "",
+    "bases": "",
 }
 
 
@@ -257,7 +257,12 @@ async def test_a_row_of_redis_that_cannot_be_read_is_named(own_redis: RedisServe
     client: Any = Redis.from_url(own_redis.address, decode_responses=True)
     async with served(await RedisStore.open(own_redis.address, clock=SteppedClock())) as running:
         await running.stub.UpdateBudget(charging(path=ANN, request_id="first"))
-        await client.execute_command(*UNREADABLE_IN_REDIS[table])
+        name = f"{table}\t{UNREADABLE_IN_REDIS[table]}".strip()
+        if table == "journal":
+            await client.xadd("gris:{acme}:journal", {"entry": "damaged"}, id="2-0")
+        else:
+            await client.set(f"gris:{{acme}}:row:{name}", "damaged")
+            await client.zadd("gris:{acme}:names", {name: 0})
         found = await failure(running.admin.VerifyLedger(pb.VerifyLedgerRequest()))
         assert (found.code, found.info.reason) == (grpc.StatusCode.DATA_LOSS, "LEDGER_DAMAGED")
         assert table == found.info.metadata["table"]
@@ -294,9 +299,9 @@ async def test_a_negative_balance_in_redis_is_no_fault_of_who_asks(own_redis: Re
     client: Any = Redis.from_url(own_redis.address, decode_responses=True)
     async with served(await RedisStore.open(own_redis.address, clock=SteppedClock())) as running:
         await running.stub.UpdateBudget(charging(path=ANN, request_id="first"))
-        balance = json.loads(await client.hget("gris:{acme}:balances", "acme/ann"))
+        balance = json.loads(await client.get("gris:{acme}:row:balances\tacme/ann"))
         balance[3][0] = -5
-        await client.hset("gris:{acme}:balances", "acme/ann", json.dumps(balance))
+        await client.set("gris:{acme}:row:balances\tacme/ann", json.dumps(balance))
         found = await failure(running.admin.VerifyLedger(pb.VerifyLedgerRequest()))
         assert (found.code, found.info.reason) == (grpc.StatusCode.DATA_LOSS, "LEDGER_DAMAGED")
         assert found.info.metadata == {"table": "balances", "key": "acme/ann"}

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import time
 import traceback
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -27,10 +27,10 @@ from budget_service.stores.interface import (
     StoreUnusableError,
 )
 from budget_service.stores.opening import open_store
-from budget_service.stores.redis import transaction
+from budget_service.stores.redis import rows
 from budget_service.stores.redis.schema import SCHEMA_VERSION
 from budget_service.stores.redis.store import RedisStore
-from budget_service.stores.redis.writing import commands
+from budget_service.stores.row_map import Writes
 from budget_service.tuning import Tuning
 from tests.support.budget_samples import (
     ANALYST,
@@ -51,6 +51,7 @@ from tests.unit.budget_service.trims import base_of_all
 
 ACCOUNT = Account(("only-redis", "ann"))
 OWN = levels(ACCOUNT)
+commands = rows._commands
 
 
 async def spent(store: Store, account: Account = ACCOUNT) -> Cost:
@@ -99,11 +100,11 @@ async def test_a_silent_redis_leaves_the_outcome_unknown_only_once_a_charge_was_
                 await store.apply(*charge("b", account=ACCOUNT))
             with ExitStack() as silence, monkeypatch.context() as patched:
 
-                def made(*changes: Any) -> Iterator[tuple[str, ...]]:
+                def made(writes: Writes) -> dict[str, Any]:
                     silence.enter_context(server.frozen())
-                    return commands(*changes)
+                    return commands(writes)
 
-                patched.setattr(transaction, "commands", made)
+                patched.setattr(rows, "_commands", made)
                 with pytest.raises(OutcomeUnknownError):
                     await store.apply(*charge("c", account=ACCOUNT))
             assert isinstance((await store.apply(*charge("c", account=ACCOUNT))).outcome, Charged)
@@ -276,7 +277,7 @@ async def test_no_charge_is_forgotten_sooner_than_five_weeks_after_its_window(
         (status,) = (await store.read(ANALYST, levels())).levels
     end = status.window.end
     assert end is not None
-    names = ("request:c", "paid:acme/ann//release//r", "paid:acme/ann//query//q")
+    names = ("row:outcomes\tc", "row:payments\tacme/ann\trelease\tr", "row:payments\tacme/ann\tquery\tq")
     for name in names:
         left = await client.pttl(f"gris:{{acme}}:{name}") * 1000
         # What the test takes itself is off.
@@ -287,7 +288,7 @@ async def test_no_charge_is_forgotten_sooner_than_five_weeks_after_its_window(
 async def test_an_id_that_looks_like_a_key_is_no_root(shared_redis: RedisServer, clock: SteppedClock) -> None:
     """Callers choose their ids, and keys end with them."""
     await empty(shared_redis.address)
-    odd = ("}:root", "}:base", "x:paid:y", "}:paid:y")
+    odd = ("}:row:roots", "}:row:bases", "x:row:roots", "\troots")
     async with closing(await RedisStore.open(shared_redis.address, clock=clock)) as store:
         for id_ in odd:
             await store.apply(*charge(id_, Cost(1, 1), release_id=id_, query_id=id_))
@@ -353,7 +354,7 @@ async def test_all_keys_of_a_root_share_a_slot_whatever_its_name(
         client = Redis.from_url(shared_redis.address, decode_responses=True)
         keys = [key async for key in client.scan_iter("gris:{%7Da%7Bb%7D}:*")]
         await client.aclose()
-    assert len(keys) == 10
+    assert len(keys) == 13
 
 
 @pytest.mark.parametrize(("own", "days"), [(limit(10, 5), 17.5), (limit(10, 5, days=60), 59.5)])
@@ -371,7 +372,7 @@ async def test_outcomes_and_payments_expire_and_balances_do_not(
     assert [expected, expected, -1, -1] == [kept[key] for key in KEYS]
 
 
-KEYS = ("request:c", "paid:acme/ann//release//rel", "balances", "journal")
+KEYS = ("row:outcomes\tc", "row:payments\tacme/ann\trelease\trel", "row:balances\tacme/ann", "journal")
 
 
 LAST_UNIT = levels(Account(("overtaken", "ann")), own=limit(2, 2))
@@ -383,13 +384,13 @@ async def test_who_is_overtaken_decides_again_and_then_has_its_turn(
     """Another service takes a unit between the load and the write of one, and has to wait before it takes the last."""
     await empty(shared_redis.address)
     one, other = [await RedisStore.open(shared_redis.address) for _ in range(2)]
-    begun, commits = transaction.RedisTransaction.commit, itertools.count()
+    begun, commits = rows.RedisTransaction.commit, itertools.count()
     second: list[asyncio.Task[Answer]] = []
 
     def taken(store: Store, name: str) -> Coroutine[Any, Any, Answer]:
         return store.apply(*charge(name, Cost(1, 1), account=LAST_UNIT[-1].level, on=LAST_UNIT))
 
-    async def commit(self: transaction.RedisTransaction, *changes: Any) -> bool:
+    async def commit(self: rows.RedisTransaction, *changes: Any) -> bool:
         match next(commits):
             case 0:
                 await taken(other, "first")
@@ -400,7 +401,7 @@ async def test_who_is_overtaken_decides_again_and_then_has_its_turn(
         return await begun(self, *changes)
 
     async with closing(one), closing(other):
-        monkeypatch.setattr(transaction.RedisTransaction, "commit", commit)
+        monkeypatch.setattr(rows.RedisTransaction, "commit", commit)
         assert isinstance((await taken(one, "overtaken")).outcome, Charged)
         assert isinstance((await second[0]).outcome, Exhausted)
         assert (await one.read(LAST_UNIT[-1].level, LAST_UNIT)).levels[-1].spent == Cost(2, 2)
@@ -413,16 +414,16 @@ async def test_a_write_that_arrives_too_late_is_not_done(
     await empty(shared_redis.address)
     with ExitStack() as stopped:
 
-        def made_while_redis_stops(*changes: Any) -> Iterator[tuple[str, ...]]:
+        def made_while_redis_stops(writes: Writes) -> dict[str, Any]:
             stopped.enter_context(shared_redis.frozen())
-            return commands(*changes)
+            return commands(writes)
 
         tuning = Tuning(redis_answer_seconds=0.3)
         async with closing(await RedisStore.open(shared_redis.address, tuning=tuning)) as store:
             # The first write opens the connection.
             await store.apply(*charge("first", account=Account(("only-redis", "ben"))))
             with monkeypatch.context() as patched:
-                patched.setattr(transaction, "commands", made_while_redis_stops)
+                patched.setattr(rows, "_commands", made_while_redis_stops)
                 with pytest.raises(OutcomeUnknownError):
                     await store.apply(*charge("c", account=ACCOUNT))
             await asyncio.sleep(0.1)
@@ -438,19 +439,37 @@ async def test_a_turn_that_nobody_gives_up_ends_by_itself(shared_redis: RedisSer
         Redis.from_url(shared_redis.address) as client,
         closing(await RedisStore.open(shared_redis.address)) as store,
     ):
-        await client.set("gris:{acme}:turn", "somebody", px=transaction.TURN_MILLISECONDS)
+        await client.set("gris:{acme}:turn", "somebody", px=rows.TURN_MILLISECONDS)
         answers = [asyncio.create_task(store.apply(*charge(f"c{each}", Cost(1, 1)))) for each in range(3)]
         assert all(isinstance(each.outcome, Charged) for each in await asyncio.gather(*answers))
         assert await client.exists("gris:{acme}:turn") == 0
 
 
-async def test_a_change_of_which_a_part_failed_has_an_unknown_outcome(shared_redis: RedisServer) -> None:
-    """Redis takes nothing back: here the journal takes no entry, so that the charge is counted and not written down."""
+async def test_a_charge_that_the_journal_does_not_take_has_changed_nothing(shared_redis: RedisServer) -> None:
+    """Entries come first."""
     await empty(shared_redis.address)
     async with (
         Redis.from_url(shared_redis.address) as client,
         closing(await RedisStore.open(shared_redis.address)) as store,
     ):
         await client.xadd("gris:{acme}:journal", {"last": "there is"}, id=f"{2**64 - 1}-{2**64 - 1}")
+        with pytest.raises(StoreUnavailableError):
+            await store.apply(*charge("c", Cost(1, 1)))
+        assert 1 == len([key async for key in client.scan_iter("gris:{acme}:*")])
+
+
+async def test_a_change_of_which_a_part_failed_has_an_unknown_outcome(
+    shared_redis: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Redis takes nothing back: here it refuses the last row."""
+    await empty(shared_redis.address)
+
+    def with_one_too_many(writes: Writes) -> dict[str, Any]:
+        made = commands(writes)
+        made["puts"].append(("gris:{acme}:row:x", "", "x", "-1", False))
+        return made
+
+    monkeypatch.setattr(rows, "_commands", with_one_too_many)
+    async with closing(await RedisStore.open(shared_redis.address)) as store:
         with pytest.raises(OutcomeUnknownError, match="a part of a change"):
             await store.apply(*charge("c", Cost(1, 1)))

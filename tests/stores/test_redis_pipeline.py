@@ -73,11 +73,11 @@ async def test_a_connection_that_cannot_even_be_closed_keeps_nobody_waiting(
 async def test_what_redis_repeats_of_a_command_is_not_told(tmp_path: Path) -> None:
     """It names an account."""
     account = Account(("repeated", "ann"))
-    with redis_server(tmp_path, (*DURABLE, "--rename-command", "HGET", "")) as server:
+    with redis_server(tmp_path, (*DURABLE, "--rename-command", "XRANGE", "")) as server:
         async with closing(await RedisStore.open(server.address)) as store:
             with pytest.raises(StoreUnavailableError) as reported:
-                await store.query_id_of(account, "hold")
-    assert str(reported.value) == "unknown command 'HGET'"
+                await store.journal(account.root, "", "", 1)
+    assert str(reported.value) == "unknown command 'XRANGE'"
 
 
 async def test_a_command_that_cannot_be_written_is_its_own_callers_fault(shared_redis: RedisServer) -> None:

@@ -1,27 +1,14 @@
 """How the ledger is laid out in Redis: its keys.
 
 All keys of one root account share one hash slot; the root is percent-encoded, so no brace of it can move the slot.
-A script makes the keys of the payments for a reservation's question, which only it knows.
 
-    gris:schema                string   the version of all this
-    gris:ledger                hash     ledger_id, count
-    gris:{ROOT}:root           hash     revision, unit_id, currency_since, next_unit_id, next_since, last_time,
-                                        limits_version, ahead, entries, digest
-    gris:{ROOT}:turn           string   the transaction that the root is kept for, for a moment
-    gris:{ROOT}:limits         hash     level -> limits.limit_text
-    gris:{ROOT}:closed         set      the accounts that are closed
-    gris:{ROOT}:blocks:LEVEL   set      the blocks of a level, whose balances are those of LEVEL*BLOCK
-    gris:{ROOT}:balances       hash     level -> JSON of its `Balance`, the fields in their order
-    gris:{ROOT}:days:LEVEL     hash     START of a day that is over -> end; START:information; START:calls
-    gris:{ROOT}:reservations   hash     reservation id -> JSON of its `Reservation`
-    gris:{ROOT}:ends           sorted   reservation ids by when they lapse
-    gris:{ROOT}:journal        stream   the charges
-    gris:{ROOT}:base           hash     position, entries, base: what stands for dropped entries, as JSON
-    gris:{ROOT}:paid:PAYER//release//ID   string   start of the span in which the release was paid for, release id
-    gris:{ROOT}:paid:PAYER//query//ID     string   the same for a question
-    gris:{ROOT}:request:ID     string   keep_until:fingerprint:outcome
-
-The revision is one that no write has chosen before, so that it names what the root holds.
+    gris:schema            string   the version of all this
+    gris:ledger            hash     ledger_id, count
+    gris:{ROOT}:revision   string   names what the root holds: no write has chosen it before
+    gris:{ROOT}:turn       string   the transaction that the root is kept for, for a moment
+    gris:{ROOT}:row:KEY    string   the text of a row; see `stores.rows`. One that has an end expires
+    gris:{ROOT}:names      sorted   the keys of rows without an end, by which ranges are found
+    gris:{ROOT}:journal    stream   NUMBER-0 -> entry: its text
 """
 
 from __future__ import annotations
@@ -29,10 +16,8 @@ from __future__ import annotations
 from functools import lru_cache
 from urllib.parse import quote, unquote
 
-from budget_service.ledger.values import Account
-
 LEDGER_KEY = "gris:ledger"
-ROOT_KEYS = "gris:{*}:root"
+ROOT_KEYS = "gris:{*}:row:roots"
 
 
 @lru_cache(maxsize=1000)
@@ -52,24 +37,9 @@ def keys_of(root: str, *names: str) -> list[str]:
     return [prefix + name for name in names]
 
 
-def days_key(level: Account) -> str:
-    """Return the key of a level's past days."""
-    return key_of(level.root, f"days:{level.text}")
-
-
-def blocks_key(level: Account) -> str:
-    """Return the key of the blocks of a level."""
-    return key_of(level.root, f"blocks:{level.text}")
-
-
-def request_key(root: str, request_id: str) -> str:
-    """Return the key of the outcome of a request."""
-    return f"{prefix_of(root)}request:{request_id}"
-
-
-def payment_key(root: str, payer: str, kind: str, id_: str) -> str:
-    """Return the key of what was paid for, a release or a query."""
-    return f"{prefix_of(root)}paid:{payer}//{kind}//{id_}"
+def row_key(root: str, key: str) -> str:
+    """Return the key of a row."""
+    return f"{prefix_of(root)}row:{key}"
 
 
 def name_in_root(key: str) -> str:

@@ -30,15 +30,10 @@ class Script:
 
 
 # Those that begin with `schema.lua` are run by `of_schema`.
-LOAD = Script("schema.lua", "types.lua", "clock.lua", "load.lua")
-WRITE = Script("schema.lua", "types.lua", "clock.lua", "write.lua")
-ALL_LIMITS = Script("all_limits.lua")
-BALANCES = Script("types.lua", "clock.lua", "balances.lua")
+READ = Script("schema.lua", "damage.lua", "clock.lua", "read.lua")
+WRITE = Script("schema.lua", "damage.lua", "clock.lua", "write.lua")
 COUNT = Script("count.lua")
-DAMAGED_KEY = Script("types.lua", "damaged.lua")
 DROP_TRIMMED = Script("schema.lua", "drop_trimmed.lua")
-OPEN_RESERVATIONS = Script("clock.lua", "open_reservations.lua")
-WRITE_BASE = Script("schema.lua", "write_base.lua")
 
 
 class Scripts:
@@ -69,9 +64,6 @@ class Scripts:
                 raise OutcomeUnknownError(_safe_text(error)) from error
             if str(error).startswith(DAMAGED):
                 raise _damage(str(error).removeprefix(DAMAGED)) from None
-            if WRONG_TYPE in str(error):
-                # It had no effect either, and Redis does not say which key it met.
-                await self.run(DAMAGED_KEY, keys, account=account)
             # Other errors come before the first write: out of memory, loading, read-only, disk full.
             raise StoreUnavailableError(_safe_text(error)) from error
 
@@ -100,7 +92,7 @@ async def reading(exchange: Coroutine[Any, Any, Any]) -> Any:
 
 
 def _damage(key: str) -> StoreDamagedError:
-    return StoreDamagedError(name_in_root(key).partition(":")[0], key)
+    return StoreDamagedError(name_in_root(key).removeprefix("row:").partition("\t")[0], key)
 
 
 def _safe_text(error: Exception) -> str:

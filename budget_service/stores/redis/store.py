@@ -8,58 +8,40 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError, ResponseError
 
-from budget_service.ledger.base import Base
-from budget_service.ledger.limits import StoredLimits
-from budget_service.ledger.state import JournalEntry
-from budget_service.ledger.values import Account
-from budget_service.stores.codec import decode_base, encoded
-from budget_service.stores.guarded_store import GuardedStore
 from budget_service.stores.interface import (
-    BalancePage,
     Clock,
     Committed,
-    GroupedEntries,
     StoreUnavailableError,
     StoreUnusableError,
     uncounted,
-    ungrouped_entries,
 )
 from budget_service.stores.ledger_engine import LedgerEngine
 from budget_service.stores.mark_file import WHAT_TO_DO, Position
-from budget_service.stores.redis import encoding as text
 from budget_service.stores.redis import layout
 from budget_service.stores.redis.address import CONNECT_TIMEOUT_SECONDS, connection_pool
 from budget_service.stores.redis.pipeline import PipelinedConnection
 from budget_service.stores.redis.replication import LOST, Replication
+from budget_service.stores.redis.rows import RedisRows, RedisTransaction
 from budget_service.stores.redis.schema import install, require_schema
-from budget_service.stores.redis.scripts import (
-    ALL_LIMITS,
-    BALANCES,
-    COUNT,
-    DROP_TRIMMED,
-    OPEN_RESERVATIONS,
-    WRITE_BASE,
-    Scripts,
-    reading,
-)
-from budget_service.stores.redis.transaction import RedisTransactions
+from budget_service.stores.redis.scripts import COUNT, DROP_TRIMMED, Scripts, reading
 from budget_service.stores.rollback_guard import LOST_COUNT
-from budget_service.stores.transactions import Wanted
+from budget_service.stores.row_store import RowStore
+from budget_service.stores.row_transactions import RowTransactions
+from budget_service.stores.rows import BASES
 from budget_service.tuning import DEFAULTS, Tuning
 
 # One for the requests, the others for checks and listings.
 MAX_CONNECTIONS = 4
 # All of them are lost together if a connection is.
 MAX_TOGETHER = 64
-# Lua cannot pass on any number of arguments.
-ROOTS_AT_ONCE = 1000
 
 # What each `appendfsync` can lose of the charges that were acknowledged.
 LOSSES = {
@@ -75,7 +57,7 @@ LOSSES = {
 log = logging.getLogger(__name__)
 
 
-class RedisStore(GuardedStore):
+class RedisStore(RowStore):
     """A Store in Redis. Nothing is tried twice behind the caller's back: the caller has the request id to do that.
 
     `clock` replaces Redis' own time, for tests.
@@ -107,15 +89,15 @@ class RedisStore(GuardedStore):
         ]
         self._scripts = Scripts(self._pipeline)
         self._writing = Scripts(self._written)
-        self._transactions = RedisTransactions(
+        self._rows = RedisRows(
             self._scripts,
             self._writing,
             self._replication,
             clock=self._clock_argument,
-            most_due=tuning.expired_at_once,
             answer_seconds=answer_seconds,
         )
-        self._engine = LedgerEngine(self._transactions, by_root=True, most=MAX_TOGETHER, committed=committed)
+        transactions = RowTransactions(self._rows, tuning.expired_at_once)
+        self._engine = LedgerEngine(transactions, by_root=True, most=MAX_TOGETHER, committed=committed)
         self._allow_volatile = allow_volatile
         # Whether the loss of charges was recorded in the ledger.
         self._is_disowned = False
@@ -153,18 +135,13 @@ class RedisStore(GuardedStore):
             raise
         return store
 
-    async def limits(self, account: Account) -> StoredLimits:
-        """Return the stored limits of the levels of an account; see `Store`."""
-        root = frozenset((account.root,))
-        levels = account.levels
-        found = await self._transactions.load(Wanted(roots=root, counted=root, limits=levels, closed=levels))
-        record = found.roots.get(account.root)
-        return StoredLimits(record.limits_version if record else 0, found.limits, frozenset(found.closed))
+    def reading(self) -> AbstractAsyncContextManager[RedisTransaction]:
+        """Begin a transaction that commits nothing; see `RowMap`."""
+        return self._rows.reading()
 
-    async def all_limits(self, root: str) -> StoredLimits:
-        """Return all stored limits of a root; see `Store`."""
-        keys = layout.keys_of(root, "root", "limits", "closed")
-        return text.parse_all_limits(*await reading(self._scripts.run(ALL_LIMITS, keys)))
+    def begin(self, roots: Collection[str]) -> AbstractAsyncContextManager[RedisTransaction]:
+        """Begin a transaction on one root; see `RowMap`."""
+        return self._rows.begin(roots)
 
     async def roots(self) -> list[str]:
         """Return every root that was ever used; see `Store`."""
@@ -172,64 +149,23 @@ class RedisStore(GuardedStore):
             keys = [str(key) async for key in self._client.scan_iter(layout.ROOT_KEYS, count=1000)]
         except (RedisError, OSError) as error:
             raise StoreUnavailableError(str(error)) from error
-        return sorted({layout.root_of(key) for key in keys if layout.name_in_root(key) == "root"})
+        return sorted({layout.root_of(key) for key in keys if layout.name_in_root(key) == "row:roots"})
 
-    async def journal(self, root: str, after: str, until: str, most: int) -> list[tuple[str, JournalEntry]]:
-        """Return entries of a root; see `Store`."""
-        return await self._entries("XRANGE", root, f"({after}" if after else "-", until or "+", most)
-
-    async def latest(self, root: str, before: str, most: int) -> list[tuple[str, JournalEntry]]:
-        """Return the newest entries of a root; see `Store`."""
-        return await self._entries("XREVRANGE", root, f"({before}" if before else "+", "-", most)
-
-    async def _entries(
-        self, command: str, root: str, first: str, last: str, most: int
-    ) -> list[tuple[str, JournalEntry]]:
+    async def entries(
+        self, root: str, after: int, until: int, at_most: int, *, newest: bool = False
+    ) -> list[tuple[int, str]]:
+        """Return entries of a journal; see `RowStore`."""
+        first, last = f"({after}", str(until)
+        asked = ("XREVRANGE", last, first) if newest else ("XRANGE", first, last)
+        command, *bounds = asked
         key = layout.key_of(root, "journal")
-        found = await self._scripts.read(command, key, first, last, "COUNT", str(most))
-        return [(position, text.parse_entry(position, fields)) for position, fields in found]
-
-    async def grouped_entries(self, account: Account, before: str, most: int) -> GroupedEntries:
-        """Return the newest entries of a root one by one; see `Store`."""
-        return ungrouped_entries(await self.latest(account.root, before, most), most)
-
-    async def balances(self, root: str, after: str, most: int) -> BalancePage:
-        """Return balances of a root; see `Store`."""
-        keys = layout.keys_of(root, "root", "balances", "reservations", "journal", "days")
-        page = (after or "0", str(most), self._clock_argument())
-        return text.parse_balances(root, await reading(self._scripts.run(BALANCES, keys, *page)))
-
-    async def base(self, root: str) -> Base:
-        """Return what stands for the dropped entries of a root; see `Store`."""
-        return decode_base(root, await self._scripts.read("HGET", layout.key_of(root, "base"), "base"))
-
-    async def write_base(self, root: str, base: Base) -> None:
-        """Replace the base; see `Store`."""
-        values = (base.position, str(base.entries), encoded(base))
-        await self._writing.of_schema(WRITE_BASE, [layout.key_of(root, "base")], *values)
+        found = await self._scripts.read(command, key, *bounds, "COUNT", str(at_most))
+        return [(int(position.partition("-")[0]), text) for position, (_, text) in found]
 
     async def drop_trimmed(self, root: str, most: int) -> int:
         """Remove the oldest entries that the base stands for; see `Store`."""
-        keys = layout.keys_of(root, "base", "journal")
+        keys = [layout.row_key(root, BASES), layout.key_of(root, "journal")]
         return int(await self._writing.of_schema(DROP_TRIMMED, keys, str(most)))
-
-    async def query_id_of(self, account: Account, reservation_id: str) -> str | None:
-        """Return the query_id of an open reservation; see `Store`."""
-        key = layout.key_of(account.root, "reservations")
-        kept = await self._scripts.read("HGET", key, reservation_id)
-        if kept is None:
-            return None
-        reservation = text.parse_reservation(reservation_id, kept)
-        return reservation.query_id if reservation.account == account else None
-
-    async def open_reservations(self, roots: Sequence[str]) -> int:
-        """Return how many reservations are open; see `Store`."""
-        count = 0
-        for first in range(0, len(roots), ROOTS_AT_ONCE):
-            names = [layout.keys_of(root, "root", "ends") for root in roots[first : first + ROOTS_AT_ONCE]]
-            keys = [key for pair in names for key in pair]
-            count += await reading(self._scripts.run(OPEN_RESERVATIONS, keys, self._clock_argument()))
-        return count
 
     async def check(self) -> None:
         """Return if Redis answers, takes writes and keeps what it is given, by what it says of itself."""

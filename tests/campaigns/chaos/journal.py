@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import closing
 from typing import Any
 
@@ -15,8 +15,7 @@ from tests.campaigns.chaos.history import Amount, Entry
 
 CONNECTOR_RELEASE = "connector-"
 CONNECTORS = ("roomy", "connector")
-COLUMNS = ("kind", "request_id", "release_id", "query_id", "account", "information", "calls", "holds")
-MORE = ("shared_information", "shared_calls", "change")
+KEPT = ("kind", "request_id", "release_id", "query_id")
 
 
 def read_journal(address: str) -> tuple[Entry, ...]:
@@ -28,21 +27,20 @@ def _from_sqlite(address: str) -> Iterable[Any]:
     # The service holds the file's lock, so it must have ended.
     with closing(sqlite3.connect(address.removeprefix("sqlite:"))) as connection:
         for (text,) in connection.execute("SELECT text FROM journal ORDER BY entry"):
-            yield _fields(json.loads(text))
+            yield json.loads(text)
 
 
 def _from_redis(address: str) -> Iterable[Any]:
     with closing(Redis.from_url(address, decode_responses=True, protocol=2)) as client:
         for key in client.scan_iter("gris:{*}:journal"):
             lines: Any = client.xrange(key)
-            for _, fields in lines:
-                yield (*(fields[column] for column in COLUMNS), *(fields.get(column) for column in MORE))
+            yield from (json.loads(fields["entry"]) for _, fields in lines)
 
 
 def _from_postgres(address: str) -> Iterable[Any]:
     with closing(psycopg.connect(address)) as connection:
         for (text,) in connection.execute("SELECT text FROM gris.journal ORDER BY root, number"):
-            yield _fields(json.loads(text))
+            yield json.loads(text)
 
 
 READERS = {
@@ -52,32 +50,18 @@ READERS = {
 }
 
 
-def _fields(entry: dict[str, Any]) -> tuple[Any, ...]:
-    ids = [entry[name] for name in ("kind", "request_id", "release_id", "query_id")]
-    shared = entry["shared_cost"] or (None, None)
-    return (
-        *ids,
-        "/".join(entry["account"][0]),
-        *entry["cost"],
-        json.dumps(entry["holds"]),
-        *shared,
-        entry["change"],
-    )
-
-
-def _entry(line: Sequence[Any]) -> Entry:
-    kind, request_id, release_id, query_id, account, information, calls, holds, *shares, change = line
-    shared = None if shares[0] is None else Amount(*map(int, shares))
-    path = tuple(account.split("/"))
-    counted = [_hold(*each) for each in json.loads(holds)]
-    depths = tuple(sorted({depth for depth, _ in counted}))
-    blocks = tuple(sorted({block for _, block in counted if block}))
+def _entry(line: dict[str, Any]) -> Entry:
+    kind, request_id, release_id, query_id = (line[name] for name in KEPT)
+    shared = None if line["shared_cost"] is None else Amount(*line["shared_cost"])
+    path = tuple(line["account"][0])
+    depths = tuple(sorted({depth for depth, *_ in line["holds"]}))
+    blocks = tuple(sorted({block for *_, block in line["holds"] if block}))
     is_forfeited = kind == "forfeited"
     # The connector keeps its request ids to itself; its charges go by the release, and what it held by the question.
     if path[:2] == CONNECTORS:
         request_id = f"{CONNECTOR_RELEASE}{query_id}" if is_forfeited else release_id
-    cost = Amount(int(information), int(calls))
-    limit = _limit(change) if kind == "limit" else None
+    cost = Amount(*line["cost"])
+    limit = _limit(line["change"]) if kind == "limit" else None
     return Entry(request_id, path, cost, depths, is_forfeited, shared, kind, limit, blocks)
 
 
@@ -85,11 +69,3 @@ def _limit(change: str) -> Amount | None:
     """Return what a limit is after a change, None for none."""
     information, calls, *_ = (*change.partition(">")[2].split(":"), "")
     return Amount(int(information), int(calls)) if information else None
-
-
-def _hold(level: int | str, _day: int, block: str = "") -> tuple[int, str]:
-    # SQLite keeps the depth of a level, and behind the day the block; the others its path, and the block behind a star.
-    if isinstance(level, int):
-        return level, block
-    path, _, block = level.partition("*")
-    return len(path.split("/")), block

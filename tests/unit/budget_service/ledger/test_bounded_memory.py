@@ -190,11 +190,13 @@ async def kept_in_redis(address: str) -> dict[str, int]:
     """Redis forgets by its own clock, which the test cannot move."""
     brief = HOUR_SECONDS + TTL_SECONDS + 10
     async with Redis.from_url(address, decode_responses=True) as client:
-        answers = [each async for each in client.scan_iter("gris:{acme}:request:*", count=1000)]
+        answers = [each async for each in client.scan_iter("gris:{acme}:row:outcomes*", count=1000)]
         left = [await client.pttl(each) * 1000 / SECOND for each in answers]
         return {
             "outcomes": sum(each > brief or each < 0 for each in left),
-            "payments": len([each async for each in client.scan_iter("gris:{acme}:paid:*", count=1000)]),
-            "reservations": await client.hlen("gris:{acme}:reservations"),
+            "payments": len(
+                [each async for each in client.scan_iter("gris:{acme}:row:payments*", count=1000)]
+            ),
+            "reservations": await client.zlexcount("gris:{acme}:names", "[reservations", "[reservationz"),
             "journal": await client.xlen("gris:{acme}:journal"),
         }

@@ -32,8 +32,12 @@ class Kept(ClosedLedger):
         """Let the ledger keep another state of an account."""
         if self.kind == "redis":
             async with Redis.from_url(self._server.address) as client:
-                change = client.sadd if is_closed else client.srem
-                await change("gris:{acme}:closed", account.text)
+                name = f"closed\t{account.text}"
+                if is_closed:
+                    await client.set(f"gris:{{acme}}:row:{name}", "true")
+                    await client.zadd("gris:{acme}:names", {name: 0})
+                else:
+                    await client.zrem("gris:{acme}:names", name)
             return
         row = (account.root, f"closed\t{account.text}")
         if self.kind == "sqlite":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import sqlite3
 from pathlib import Path
 
@@ -37,7 +38,9 @@ class Timed(ClosedLedger):
         """Move a time of the root."""
         if self.kind == "redis":
             async with Redis.from_url(self._server.address) as client:
-                await client.hincrby("gris:{acme}:root", field, by)
+                row = json.loads(await client.get("gris:{acme}:row:roots") or "")
+                row["record"][field] += by
+                await client.set("gris:{acme}:row:roots", json.dumps(row))
         elif self.kind == "sqlite":
             with contextlib.closing(sqlite3.connect(self._path)) as file, file:
                 name = f"$.record.{field}"

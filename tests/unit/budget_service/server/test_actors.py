@@ -403,8 +403,9 @@ def in_redis(server: RedisServer, clock: SteppedClock) -> Ledger:
         entries = await client.xrange("gris:{acme}:journal")
         await client.delete("gris:{acme}:journal")
         for position, fields in entries:
-            forged = {column: value} if fields["kind"] == "close" else {}
-            await client.xadd("gris:{acme}:journal", fields | forged, id=position)
+            entry = json.loads(fields["entry"])
+            forged = {column: value} if entry["kind"] == "close" else {}
+            await client.xadd("gris:{acme}:journal", {"entry": json.dumps(entry | forged)}, id=position)
         await client.aclose()
 
     return Ledger(lambda: RedisStore.open(server.address, clock=clock, tuning=UNHURRIED), change)

@@ -301,11 +301,12 @@ async def test_a_tampered_balance_in_redis_is_found(shared_redis: RedisServer, c
         clock.now -= DAY
         await store.apply(*reserve("r", Cost(2, 2), on=BOTH))
         assert await differences(store) == set()
-        balance = json.loads(await client.hget("gris:{acme}:balances", "acme/ann"))
+        balance = json.loads(await client.get("gris:{acme}:row:balances\tacme/ann"))
         spent, reserved = balance[3:5]
         spent[0], reserved[1] = spent[0] - 2, 9
-        await client.hset("gris:{acme}:balances", "acme/ann", json.dumps(balance))
-        await client.hdel("gris:{acme}:balances", "acme/bob")
+        await client.set("gris:{acme}:row:balances\tacme/ann", json.dumps(balance))
+        await client.delete("gris:{acme}:row:balances\tacme/bob")
+        await client.zrem("gris:{acme}:names", "balances\tacme/bob")
         assert await differences(store) == TAMPERED
     await client.aclose()
 
