@@ -29,8 +29,8 @@ class Needs(Struct, frozen=True, gc=False, kw_only=True):
     `levels` are those that it counts on, and `blocks` those that alone pay or are paid back; with `every_block` it is
     decided by what every block of its levels has paid. One that is not `is_limited` depends on no limit, and ends no
     reservation that has lapsed. `reservation_id` is what it names, which may be `of_any_account`, and `outcomes` the
-    ids of requests whose remembered outcomes it reads. `release_id` is what it pays for or pays back; `query_id` the
-    question that it pays for, empty for that of the reservation, None if it answers none. With `stored` the stored
+    ids of requests whose remembered outcomes it reads. `releases` are what it pays for or pays back; `questions` those
+    that it pays for, an empty one that of the reservation. With `stored` the stored
     limits and closed accounts of the root are counted; `limits` are levels whose stored limit is wanted, `closed`
     accounts of which it is wanted whether they are.
     """
@@ -42,8 +42,8 @@ class Needs(Struct, frozen=True, gc=False, kw_only=True):
     reservation_id: str = ""
     of_any_account: bool = False
     outcomes: tuple[str, ...] = ()
-    release_id: str = ""
-    query_id: str | None = None
+    releases: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()
     stored: bool = False
     limits: tuple[Account, ...] = ()
     closed: tuple[Account, ...] = ()

@@ -61,7 +61,7 @@ class Case(Draft):
         self.limits = limits
         self.root = snapshot.root
         self.kept_until = now + SHORT_RETENTION
-        self.payment: Payment | None = None
+        self.payments: list[Payment] = []
         self.unpaid: list[tuple[str, str]] = []
         self.set_limits: tuple[tuple[Account, Limit | None], ...] = ()
         self.closed: Mapping[Account, bool] = {}
@@ -72,16 +72,14 @@ class Case(Draft):
         found = self.snapshot.reservation
         return found if found is not None and self.now < found.expires_at else None
 
-    @property
-    def recorded_release(self) -> str:
-        """The release for which the question was paid in a span that counts; empty if there is none."""
-        paid = self.snapshot.query_paid
+    def recorded_release(self, question: str) -> str:
+        """Return the release for which a question was paid in a span that counts; empty if there is none."""
+        paid = self.snapshot.paid_questions.get(question)
         return paid.release_id if paid is not None and self.is_paid_in(paid.window_start) else ""
 
-    @property
-    def is_paid(self) -> bool:
-        """Whether the release was paid for in a span that counts."""
-        paid_in = self.snapshot.release_paid_in
+    def is_paid(self, release_id: str) -> bool:
+        """Return whether a release was paid for in a span that counts."""
+        paid_in = self.snapshot.paid_releases.get(release_id)
         return paid_in is not None and self.is_paid_in(paid_in)
 
     def is_paid_in(self, start: Microseconds) -> bool:
@@ -127,7 +125,8 @@ class Case(Draft):
         if release_id and span is not None:
             lease = self.limits.lease
             end = self.leaf.last_end if lease is None else lease.window_end
-            self.payment = Payment(release_id, query_id, span, None if end is None else end + RETENTION)
+            until = None if end is None else end + RETENTION
+            self.payments.append(Payment(release_id, query_id, span, until))
 
     def keep(self) -> None:
         """Remember the outcome for as long as what was granted counts, and longer."""
@@ -166,7 +165,7 @@ class Case(Draft):
             ended=tuple(self.ended),
             journal=tuple(self.journal),
             days=self.days,
-            payment=self.payment,
+            payments=tuple(self.payments),
             unpaid=tuple(self.unpaid),
             limits=self.set_limits,
             closed=self.closed,

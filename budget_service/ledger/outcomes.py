@@ -146,13 +146,15 @@ class Reserved(Struct, frozen=True, gc=False, array_like=True, tag="reserved"):
 class Charged(Struct, frozen=True, gc=False, array_like=True, tag="charged"):
     """A charge, and what is left after it; nothing is charged if the release is `already_paid` for.
 
-    Of a region's charge it has all that was `reported` of its lease until then.
+    Of a region's charge it has all that was `reported` of its lease until then, of several charges at once what `each`
+    has taken.
     """
 
     charged: Cost
     already_paid: bool
     levels: tuple[LevelStatus, ...]
     reported: Cost = NOTHING
+    each: tuple[Cost, ...] = ()
 
 
 class Cancelled(Struct, frozen=True, gc=False, array_like=True, tag="released"):

@@ -197,18 +197,19 @@ class PaidQuery(Struct, frozen=True, gc=False):
 class Snapshot(Struct, frozen=True, gc=False, kw_only=True):
     """All that the rules need to know for one request.
 
-    `balances` has every level of the account that was used before, and every level that `due` or `reservation` holds;
-    `blocks` are those of each level whose balances count beside its own, the ones that the request names or all, and
-    `block_count` is how many the root has; `others` are all further blocks of these levels, None without the history
-    where they are not known; `balances` and `past` have all of them too; `due` are the root's reservations that have
-    lapsed, the oldest MAX_EXPIRED_AT_ONCE of them, and `due_further` says that there may be more; `past` are the past
-    days of the levels of the account, and `reservations` all that the root has not ended, both only after a
-    HistoryNeededError (`past` is None without them); `reservation` is the one that the request names, if it is open and
-    of this account; `query_paid` and `release_paid_in`, the start of the span in which the request's release was last
-    paid for, are those of the payer (`AppliedLimits.payer`); `stored_limits` is how many limits and closed accounts the
-    root has stored, and `limits` those of the levels whose limits may change, needed only to change some; `closed` has
-    the account that is to be closed or opened if it is closed; `clock` is the store's, needed only to let the time of
-    the root go on. `outcomes` are remembered ones of other requests, by their ids.
+    `balances` has every level of the account that was used before, and every level that `due` or `reservation`
+    holds; `blocks` are those of each level whose balances count beside its own, the ones that the request names or
+    all, and `block_count` is how many the root has; `others` are all further blocks of these levels, None without
+    the history where they are not known; `balances` and `past` have all of them too; `due` are the root's
+    reservations that have lapsed, the oldest MAX_EXPIRED_AT_ONCE of them, and `due_further` says that there may be
+    more; `past` are the past days of the levels of the account, and `reservations` all that the root has not ended,
+    both only after a HistoryNeededError (`past` is None without them); `reservation` is the one that the request
+    names, if it is open and of this account; `paid_questions` and `paid_releases`, the start of the span in which
+    each was last paid for, are what its payer (`AppliedLimits.payer`) has paid for of what the request names;
+    `stored_limits` is how many limits and closed accounts the root has stored, and `limits` those of the levels
+    whose limits may change, needed only to change some; `closed` has the account that is to be closed or opened if
+    it is closed; `clock` is the store's, needed only to let the time of the root go on. `outcomes` are remembered
+    ones of other requests, by their ids.
     """
 
     root: RootRecord = RootRecord()
@@ -222,8 +223,8 @@ class Snapshot(Struct, frozen=True, gc=False, kw_only=True):
     reservations: tuple[Reservation, ...] = ()
     reservation: Reservation | None = None
     remembered: StoredOutcome | None = None
-    query_paid: PaidQuery | None = None
-    release_paid_in: Microseconds | None = None
+    paid_questions: Mapping[str, PaidQuery] = field(default_factory=dict)
+    paid_releases: Mapping[str, Microseconds] = field(default_factory=dict)
     stored_limits: int = 0
     limits: Mapping[Account, Limit] = field(default_factory=dict)
     closed: Collection[Account] = ()
@@ -278,7 +279,7 @@ class Change(Struct, frozen=True, gc=False, kw_only=True):
     opened: Reservation | None = None
     ended: tuple[str, ...] = ()
     journal: tuple[JournalEntry, ...] = ()
-    payment: Payment | None = None
+    payments: tuple[Payment, ...] = ()
     days: tuple[DayChange, ...] = ()
     limits: tuple[tuple[Account, Limit | None], ...] = ()
     unpaid: tuple[tuple[str, str], ...] = ()

@@ -371,5 +371,5 @@ class Region:
 def _named(request: Spending) -> list[str]:
     """Return the question and the release of a request, as far as it names them."""
     needs = request.needs()
-    ids = (("query", needs.query_id), ("release", needs.release_id))
-    return [f"{kind}:{id_}" for kind, id_ in ids if id_]
+    kinds = (("query", needs.questions), ("release", needs.releases))
+    return [f"{kind}:{id_}" for kind, ids in kinds for id_ in ids if id_]

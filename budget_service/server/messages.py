@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
@@ -12,15 +13,18 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from gris_api.budget.v1 import admin_pb2
 from gris_api.budget.v1 import budget_pb2 as pb
 from gris_api.common.v1 import cost_pb2
+from msgspec import structs
 
 from budget_service.ledger.acts.cancel import CancelReservation
 from budget_service.ledger.acts.charge import Charge
 from budget_service.ledger.acts.reserve import Reserve
 from budget_service.ledger.leases import LEASE_PREFIX
 from budget_service.ledger.values import (
+    MAX_AMOUNT,
     Account,
     Cost,
     InvalidFieldError,
+    Unit,
     parse_blocks,
     segments_of,
 )
@@ -32,6 +36,7 @@ LONGEST_TTL: Microseconds = 600 * SECOND
 MAX_ID_CHARACTERS = 128
 # A ticket has 40 bytes. The bound keeps requests small.
 MAX_TICKET_BYTES = 1024
+MAX_FURTHER_CHARGES = 255
 MAX_STATEMENT_BYTES = 4096
 
 _UNIT_ID = re.compile(r"[0-9a-f]{32}")
@@ -62,9 +67,7 @@ def parse_reserve(
 
 def parse_charge(message: pb.UpdateBudgetRequest, account: Account, *, worst_case_above: bool) -> Charge:
     """Return the request, or raise InvalidFieldError."""
-    if len(message.charge_ticket) > MAX_TICKET_BYTES:
-        raise InvalidFieldError("charge_ticket", f"must have at most {MAX_TICKET_BYTES} bytes")
-    return Charge(
+    charge = Charge(
         cost=parse_cost(message.cost, "cost"),
         unit_id=parse_unit_id(message.cost.unit_id, "cost.unit_id"),
         blocks=parse_blocks(message.cost.blocks, "cost.blocks"),
@@ -72,11 +75,57 @@ def parse_charge(message: pb.UpdateBudgetRequest, account: Account, *, worst_cas
         reservation_id=parse_optional_id(message.reservation_id, "reservation_id"),
         release_id=parse_optional_id(message.release_id, "release_id"),
         query_id=parse_optional_id(message.query_id, "query_id"),
-        charge_ticket=message.charge_ticket,
+        charge_ticket=_parse_ticket(message.charge_ticket, "charge_ticket"),
         policy_statement=parse_statement(message.policy_statement, "policy_statement"),
         worst_case_above=worst_case_above,
         account=account,
     )
+    return _with_further(charge, message.further) if message.further else charge
+
+
+def _with_further(charge: Charge, messages: Sequence[pb.FurtherCharge]) -> Charge:
+    """Return a charge with others that are made with it, or raise InvalidFieldError."""
+    if len(messages) > MAX_FURTHER_CHARGES:
+        raise InvalidFieldError(
+            "further", f"must have at most {MAX_FURTHER_CHARGES} charges, got {len(messages)}"
+        )
+    if charge.reservation_id:
+        raise InvalidFieldError("reservation_id", "must be empty beside further charges, which settle none")
+    further = tuple([_parse_further(each, charge, f"further[{at}]") for at, each in enumerate(messages)])
+    named: set[tuple[str, str]] = set()
+    for at, each in enumerate((charge, *further)):
+        within = f"further[{at - 1}]." if at else ""
+        for field, id_ in (("release_id", each.release_id), ("query_id", each.query_id)):
+            if not id_ or (field, id_) in named:
+                raise InvalidFieldError(
+                    f"{within}{field}", "must be given, and be no other charge's of the request"
+                )
+            named.add((field, id_))
+    for unit in Unit:
+        if sum(each.cost.of(unit) for each in (charge, *further)) > MAX_AMOUNT:
+            raise InvalidFieldError("further", f"must add up with cost to at most 2^63 - 1 {unit.value}")
+    return structs.replace(charge, further=further)
+
+
+def _parse_further(message: pb.FurtherCharge, charge: Charge, field: str) -> Charge:
+    if message.cost.unit_id != charge.unit_id:
+        raise InvalidFieldError(f"{field}.cost.unit_id", f"must be {charge.unit_id}, as in cost")
+    if parse_blocks(message.cost.blocks, f"{field}.cost.blocks") != charge.blocks:
+        raise InvalidFieldError(f"{field}.cost.blocks", "must be those in cost")
+    return structs.replace(
+        charge,
+        cost=parse_cost(message.cost, f"{field}.cost"),
+        release_id=parse_optional_id(message.release_id, f"{field}.release_id"),
+        query_id=parse_optional_id(message.query_id, f"{field}.query_id"),
+        charge_ticket=_parse_ticket(message.charge_ticket, f"{field}.charge_ticket"),
+        policy_statement=parse_statement(message.policy_statement, f"{field}.policy_statement"),
+    )
+
+
+def _parse_ticket(ticket: bytes, field: str) -> bytes:
+    if len(ticket) > MAX_TICKET_BYTES:
+        raise InvalidFieldError(field, f"must have at most {MAX_TICKET_BYTES} bytes")
+    return ticket
 
 
 def parse_cancel(message: pb.ReleaseReservationRequest, account: Account) -> CancelReservation:

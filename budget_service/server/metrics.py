@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 from typing import Any
 
+from gris_api.budget.v1 import budget_pb2
 from gris_api.common.v1 import cost_pb2
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -82,9 +83,11 @@ class LedgerMetrics:
     def recorders(self) -> Mapping[str, CallRecorder]:
         """Return the recorder for each method that changes the ledger."""
         return {
-            "ReserveBudget": _Units(self._units, "reserve", "max_cost", "held", self._roots),
-            "UpdateBudget": _Units(self._units, "charge", "cost", "charged", self._roots),
-            "ReleaseReservation": _Units(self._units, "release", "", "returned", self._roots),
+            "ReserveBudget": _Units(
+                self._units, "reserve", lambda request: [request.max_cost], "held", self._roots
+            ),
+            "UpdateBudget": _Units(self._units, "charge", _costs_of_charges, "charged", self._roots),
+            "ReleaseReservation": _Units(self._units, "release", None, "returned", self._roots),
         }
 
     def administrator_recorders(self) -> Mapping[str, CallRecorder]:
@@ -130,10 +133,15 @@ class _Acts:
 
 
 class _Units:
-    """Counts the units of one operation; `asked` and `given` are the fields that say how many."""
+    """Counts the units of one operation: what a request has `asked` for, and the field that says what was `given`."""
 
     def __init__(
-        self, units: Counter, operation: str, asked: str, given: str, roots: dict[str, None]
+        self,
+        units: Counter,
+        operation: str,
+        asked: Callable[[Any], Iterable[cost_pb2.Cost]] | None,
+        given: str,
+        roots: dict[str, None],
     ) -> None:
         self._counters = {
             outcome: (
@@ -143,7 +151,7 @@ class _Units:
             for outcome in ("granted", "refused", "held", "replayed", "already_paid")
             if asked or outcome in ("granted", "replayed")
         }
-        self._asked = attrgetter(asked) if asked else None
+        self._asked = asked
         self._given = attrgetter(given)
         self._roots = roots
 
@@ -151,24 +159,29 @@ class _Units:
         """Count units that were granted, replayed or free."""
         self._remember(request.account.path[0])
         if response.replayed:
-            self._add("replayed", self._given(response))
+            self._add("replayed", [self._given(response)])
         elif self._asked is not None and response.already_paid:
             self._add("already_paid", self._asked(request))
         else:
-            self._add("granted", self._given(response))
+            self._add("granted", [self._given(response)])
 
     def refused(self, request: Any, reason: str) -> None:
         """Count units that an exhausted budget refused, or that others held."""
         if self._asked is not None and reason in _REFUSALS:
             self._add(_REFUSALS[reason], self._asked(request))
 
-    def _add(self, outcome: str, cost: cost_pb2.Cost) -> None:
+    def _add(self, outcome: str, costs: Iterable[cost_pb2.Cost]) -> None:
         information, calls = self._counters[outcome]
-        information.inc(cost.information)
-        calls.inc(cost.calls)
+        for cost in costs:
+            information.inc(cost.information)
+            calls.inc(cost.calls)
 
     def _remember(self, root: str) -> None:
         if root not in self._roots:
             self._roots[root] = None
             if len(self._roots) > MAX_ROOTS:
                 del self._roots[next(iter(self._roots))]
+
+
+def _costs_of_charges(request: budget_pb2.UpdateBudgetRequest) -> list[cost_pb2.Cost]:
+    return [request.cost, *[each.cost for each in request.further]]

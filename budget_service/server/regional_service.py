@@ -12,7 +12,7 @@ from budget_service.ledger.acts.cancel import CancelReservation
 from budget_service.ledger.acts.charge import Charge
 from budget_service.ledger.acts.reserve import Reserve
 from budget_service.ledger.outcomes import Answer
-from budget_service.ledger.values import Account, Cost
+from budget_service.ledger.values import Account, Cost, InvalidFieldError
 from budget_service.regions.lease_maintenance import LeaseMaintenance
 from budget_service.regions.messages import HomeRefusedError, HomeUnavailableError
 from budget_service.server import messages, rpc_errors
@@ -87,6 +87,10 @@ class RegionalBudgetService(SpendingService):
         return self._shown_reservation(answer, reserve)
 
     async def _charged(self, message: pb.UpdateBudgetRequest, charge: Charge) -> pb.UpdateBudgetResponse:
+        if charge.further:
+            raise InvalidFieldError(
+                "further", "must be empty: the ledger of a region takes one charge at a time"
+            )
         region, is_settled = self._region, bool(charge.reservation_id)
         answer = await (region.settle(charge) if is_settled else region.grant(charge))
         if answer is None:

@@ -84,6 +84,8 @@ class ChargeResponseBuilder:
         self._charged.unit_id = unit_id
         self._charged.blocks[:] = request.blocks
         _write(self._charged, outcome.charged)
+        del message.charged_each[:]
+        message.charged_each.extend([cost_message(each, unit_id, request.blocks) for each in outcome.each])
         for builder, status in zip(self._levels, outcome.levels, strict=True):
             builder.fill(status, account, unit_id)
         copy = pb.UpdateBudgetResponse()

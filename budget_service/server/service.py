@@ -133,7 +133,8 @@ class SpendingService(budget_pb2_grpc.BudgetServiceServicer, ABC):
         charge = messages.parse_charge(message, account, worst_case_above=worst)
         if (tickets := self._settings.current.tickets) is not None:
             try:
-                await self._require_ticket(tickets, charge)
+                for each in (charge, *charge.further):
+                    await self._require_ticket(tickets, each)
             except rpc_errors.RefusalError:
                 # The key may have been removed since this same charge, with its ticket, was answered.
                 if (answer := await self._earlier_answer(charge)) is not None:

@@ -70,8 +70,8 @@ class View:
             past=self._past(),
             reservations=self._reservations(root),
             reservation=reservation,
-            query_paid=self._query_paid(act.account, needs, limits, reservation),
-            release_paid_in=self._release_paid(act.account, needs, limits),
+            paid_questions=self._paid_questions(act.account, needs, limits, reservation),
+            paid_releases=self._paid_releases(act.account, needs, limits),
             stored_limits=self._stored_limits(root) if needs.stored else 0,
             limits=loaded.limits,
             closed=loaded.closed,
@@ -170,19 +170,24 @@ class View:
         found = ((level, known.get(level)) for level in levels)
         return {level: balance for level, balance in found if balance is not None}
 
-    def _query_paid(
+    def _paid_questions(
         self, account: Account, needs: Needs, limits: AppliedLimits, reservation: Reservation | None
-    ) -> PaidQuery | None:
-        if needs.query_id is None:
-            return None
-        query_id = needs.query_id if reservation is None else reservation.query_id
-        return self._payment(limits.payer(account), "query", query_id) if query_id else None
+    ) -> dict[str, PaidQuery]:
+        if not needs.questions:
+            return {}
+        questions = needs.questions if reservation is None else (reservation.query_id,)
+        payer = limits.payer(account)
+        found = {each: self._payment(payer, "query", each) for each in questions if each}
+        return {each: paid for each, paid in found.items() if paid is not None}
 
-    def _release_paid(self, account: Account, needs: Needs, limits: AppliedLimits) -> Microseconds | None:
-        if not needs.release_id:
-            return None
-        paid = self._payment(limits.payer(account), "release", needs.release_id)
-        return paid.window_start if paid else None
+    def _paid_releases(
+        self, account: Account, needs: Needs, limits: AppliedLimits
+    ) -> dict[str, Microseconds]:
+        if not needs.releases:
+            return {}
+        payer = limits.payer(account)
+        found = {each: self._payment(payer, "release", each) for each in needs.releases if each}
+        return {each: paid.window_start for each, paid in found.items() if paid is not None}
 
     def _payment(self, *key: str) -> PaidQuery | None:
         try:
@@ -222,8 +227,7 @@ class View:
 
     def _note_payments(self, payer: str, change: Change) -> None:
         self.changes.payers.add(payer)
-        if change.payment is not None:
-            paid = change.payment
+        for paid in change.payments:
             found = PaidQuery(paid.release_id, paid.window_start)
             for kind, id_ in (("release", paid.release_id), ("query", paid.query_id)):
                 if id_:

@@ -54,7 +54,6 @@ def _levels(needs: Needs) -> tuple[Account, ...]:
 
 
 def _payments(account: Account, needs: Needs, limits: AppliedLimits) -> Iterator[PaymentKey]:
-    if needs.release_id:
-        yield limits.payer(account), "release", needs.release_id
-    if needs.query_id:
-        yield limits.payer(account), "query", needs.query_id
+    for kind, ids in (("release", needs.releases), ("query", needs.questions)):
+        for id_ in filter(None, ids):
+            yield limits.payer(account), kind, id_

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -16,9 +18,11 @@ from budget_service.ledger.values import NOTHING, Account, Cost, Fingerprint, Ho
 class Charge(Struct, frozen=True, gc=False, kw_only=True):
     """Settle a reservation, or deduct directly if `reservation_id` is empty; ids that are not known are empty.
 
-    `policy_statement` lists the publications of the release's policy; it is opaque here, and empty for none. With
-    `worst_case_above`, which the service sets and which is not part of the fingerprint, the levels above the account
-    count the reserved cost. `asked_by` and `blocks` as in `Reserve`.
+    `further` are charges of the same account, request, currency and payers, which are made with it, all or none; each
+    deducts directly and names a release and a question of its own. `policy_statement` lists the publications of the
+    release's policy; it is opaque here, and empty for none. With `worst_case_above`, which the service sets and which
+    is not part of the fingerprint, the levels above the account count the reserved cost. `asked_by` and `blocks` as in
+    `Reserve`.
     """
 
     account: Account
@@ -33,11 +37,12 @@ class Charge(Struct, frozen=True, gc=False, kw_only=True):
     worst_case_above: bool = False
     asked_by: str = ""
     blocks: tuple[str, ...] = ()
+    further: tuple[Charge, ...] = ()
 
     @property
     def wanted(self) -> Cost:
         """What it takes."""
-        return self.cost
+        return _sum_of([self, *self.further])
 
     def in_region(self, account: Account, _reservation_id: str) -> Charge:
         """Return the same of an account in a region's ledger: a lease is lent to everybody, whoever pays."""
@@ -45,9 +50,8 @@ class Charge(Struct, frozen=True, gc=False, kw_only=True):
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of everything the client sent."""
-        ids = (self.reservation_id, self.release_id, self.query_id, self.charge_ticket.hex())
-        paid_by = payer_fields(self.blocks)
-        fields = ("charge", *cost_fields(self.cost, self.unit_id), *ids, self.policy_statement, *paid_by)
+        further = [field for each in self.further for field in ("//further", *each._fields())]
+        fields = ("charge", *self._fields(), *further, *payer_fields(self.blocks))
         return fingerprint_of(self.account, fields, self.asked_by)
 
     def needs(self) -> Needs:
@@ -57,8 +61,8 @@ class Charge(Struct, frozen=True, gc=False, kw_only=True):
             blocks=self.blocks,
             every_block=not self.blocks,
             reservation_id=self.reservation_id,
-            release_id=self.release_id,
-            query_id=self.query_id,
+            releases=(self.release_id, *[each.release_id for each in self.further]),
+            questions=(self.query_id, *[each.query_id for each in self.further]),
         )
 
     def decide(self, case: Case) -> Outcome:
@@ -73,20 +77,27 @@ class Charge(Struct, frozen=True, gc=False, kw_only=True):
         return self._settled(case) if self.reservation_id else self._deducted(case)
 
     def _deducted(self, case: Case) -> Outcome:
-        if self._contradicts(case.recorded_release):
+        charges = (self, *self.further)
+        if any(each._contradicts(case.recorded_release(each.query_id)) for each in charges):
             return Refused(Reason.RELEASE_MISMATCH)
-        if case.is_paid:
-            return Charged(NOTHING, True, case.statuses())
+        due = [each for each in charges if not case.is_paid(each.release_id)]
+        if not due:
+            return Charged(
+                NOTHING, True, case.statuses(), each=(NOTHING,) * len(charges) if self.further else ()
+            )
         lease = case.limits.lease
         if lease is not None and case.now >= lease.ends_at:
             return Refused(Reason.LEASE_SPENT)
-        if refusal := case.refusal(self.account, self.blocks, self.cost):
+        total = _sum_of(due)
+        if refusal := case.refusal(self.account, self.blocks, total):
             return refusal
-        entry = self._entry(case, EntryKind.DIRECT, self.query_id, case.holds(self.blocks))
-        if case.spend(entry):
-            case.keep()
-            case.pay(self.release_id, self.query_id, case.leaf.day.start)
-        return Charged(self.cost, False, case.statuses())
+        for each in due:
+            entry = each._entry(case, EntryKind.DIRECT, each.query_id, case.holds(self.blocks))
+            if case.spend(entry):
+                case.keep()
+                case.pay(each.release_id, each.query_id, case.leaf.day.start)
+        taken = [NOTHING if case.is_paid(each.release_id) else each.cost for each in charges]
+        return Charged(total, False, case.statuses(), each=tuple(taken) if self.further else ())
 
     def _settled(self, case: Case) -> Outcome:
         reservation = case.reservation
@@ -95,9 +106,9 @@ class Charge(Struct, frozen=True, gc=False, kw_only=True):
         if (refusal := self._mismatch(case, reservation)) is not None:
             return refusal
         # The payment made the question free, however old it is. Only a refund withdraws it.
-        if reservation.paid_release_id and case.snapshot.release_paid_in is None:
+        if reservation.paid_release_id and self.release_id not in case.snapshot.paid_releases:
             return Refused(Reason.RESERVATION_OVER)
-        if reservation.paid_release_id or case.is_paid:
+        if reservation.paid_release_id or case.is_paid(self.release_id):
             case.end(reservation)
             return Charged(NOTHING, True, case.statuses())
         if not self.cost.within(reservation.held):
@@ -122,8 +133,12 @@ class Charge(Struct, frozen=True, gc=False, kw_only=True):
         # One for a question that was paid for holds nothing, for nobody.
         if reservation.holds and self.blocks != (blocks := blocks_of(reservation.holds)):
             return Refused(Reason.BLOCKS_MISMATCH, blocks, self.blocks)
-        recorded = (reservation.paid_release_id, case.recorded_release)
+        recorded = (reservation.paid_release_id, case.recorded_release(reservation.query_id))
         return Refused(Reason.RELEASE_MISMATCH) if any(map(self._contradicts, recorded)) else None
+
+    def _fields(self) -> tuple[str, ...]:
+        ids = (self.reservation_id, self.release_id, self.query_id, self.charge_ticket.hex())
+        return (*cost_fields(self.cost, self.unit_id), *ids, self.policy_statement)
 
     def _contradicts(self, recorded: str) -> bool:
         # One question over one version of the data has one release: another one means that the data changed in between.
@@ -142,3 +157,7 @@ class Charge(Struct, frozen=True, gc=False, kw_only=True):
             holds=holds,
             policy_statement=self.policy_statement,
         )
+
+
+def _sum_of(charges: Iterable[Charge]) -> Cost:
+    return sum((each.cost for each in charges), start=NOTHING)

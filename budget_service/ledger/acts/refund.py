@@ -31,8 +31,8 @@ class Refund(AdministrativeAct, frozen=True, gc=False, kw_only=True):
         return Needs(
             levels=levels_of(self.account),
             blocks=blocks_of(self.holds),
-            release_id=self.release_id,
-            query_id=self.query_id,
+            releases=(self.release_id,),
+            questions=(self.query_id,),
         )
 
     def decide(self, case: Case) -> Outcome:
@@ -50,12 +50,12 @@ class Refund(AdministrativeAct, frozen=True, gc=False, kw_only=True):
             holds=self.holds,
             shared_cost=self.shared_cost,
         )
-        counts = case.is_paid and case.counts_any(self.account, self.holds)
+        counts = case.is_paid(self.release_id) and case.counts_any(self.account, self.holds)
         if not (counts and case.has_charged(entry)):
             return Refused(Reason.NOT_PAID)
         case.keep()
         case.refund(entry)
         case.unpaid.append(("release", self.release_id))
-        if case.recorded_release == self.release_id:
+        if case.recorded_release(self.query_id) == self.release_id:
             case.unpaid.append(("query", self.query_id))
         return Cancelled(self.cost, self.unit_id)

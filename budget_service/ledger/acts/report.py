@@ -55,7 +55,7 @@ class ReportCharge(LeaseAct, frozen=True, gc=False, kw_only=True):
             # It may be recorded for another account than the lease's.
             of_any_account=True,
             outcomes=self.earlier,
-            release_id=self.release_id,
+            releases=(self.release_id,),
         )
 
     def decide(self, case: Case) -> Outcome:
@@ -70,7 +70,7 @@ class ReportCharge(LeaseAct, frozen=True, gc=False, kw_only=True):
         if self.is_of_another(case):
             return Refused(Reason.LEASE_NOT_YOURS)
         case.keep()
-        lease, is_paid = case.reservation, case.is_paid
+        lease, is_paid = case.reservation, case.is_paid(self.release_id)
         if lease is not None:
             return self._from_lease(case, lease, is_paid=is_paid)
         if self.lapsed(case) is not None and not self._is_given_back(case):

@@ -56,7 +56,7 @@ class Reserve(Struct, frozen=True, gc=False, kw_only=True):
             levels=levels_of(self.account),
             blocks=self.blocks,
             every_block=not self.blocks,
-            query_id=None if self.is_lease else self.query_id,
+            questions=() if self.is_lease else (self.query_id,),
         )
 
     def decide(self, case: Case) -> Outcome:
@@ -65,7 +65,8 @@ class Reserve(Struct, frozen=True, gc=False, kw_only=True):
             return Refused(Reason.ACCOUNT_CLOSED)
         if case.currency.unit_id not in ("", self.unit_id):
             return Refused(Reason.UNIT_MISMATCH)
-        recorded, lease, expires_at = case.recorded_release, case.limits.lease, case.now + self.ttl
+        recorded = case.recorded_release(self.query_id)
+        lease, expires_at = case.limits.lease, case.now + self.ttl
         if not recorded and lease is not None and expires_at > lease.ends_at:
             return Refused(Reason.LEASE_SPENT)
         if not recorded and (refusal := case.refusal(self.account, self.blocks, self.max_cost)):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -39,6 +39,8 @@ from budget_service.stores.interface import (
     GroupedEntries,
     ungrouped_entries,
 )
+
+_Paid = TypeVar("_Paid")
 
 
 @dataclass
@@ -219,7 +221,7 @@ class MemoryStore:
         due = self._due(account.root, root.now(self.clock())) if needs.is_limited else ()
         named = self.reservations.get(needs.reservation_id)
         reservation = named if named is not None and named.account == account else None
-        query_id = (reservation.query_id if reservation else needs.query_id) or ""
+        questions = (reservation.query_id,) if reservation and needs.questions else needs.questions
         payer = limits.payer(account) if limits.levels else ""
         return Snapshot(
             root=root,
@@ -231,8 +233,8 @@ class MemoryStore:
             due_further=len(due) == self.expired_at_once,
             reservation=reservation,
             remembered=self.remembered.get((account.root, act.request_id)),
-            query_paid=self.paid_queries.get((payer, query_id)),
-            release_paid_in=self.paid_releases.get((payer, needs.release_id)),
+            paid_questions=_of_payer(self.paid_queries, payer, questions),
+            paid_releases=_of_payer(self.paid_releases, payer, needs.releases),
             stored_limits=sum(level.root == account.root for level in (*self.stored, *self.closed)),
             limits=dict(self.stored),
             closed=set(self.closed),
@@ -267,9 +269,14 @@ class MemoryStore:
         for kind, id_ in change.unpaid:
             paid: dict[tuple[str, str], Any] = self.paid_releases if kind == "release" else self.paid_queries
             del paid[limits.payer(account), id_]
-        if payment := change.payment:
+        for payment in change.payments:
             self.paid_releases[limits.payer(account), payment.release_id] = payment.window_start
             if payment.query_id:
                 self.paid_queries[limits.payer(account), payment.query_id] = PaidQuery(
                     payment.release_id, payment.window_start
                 )
+
+
+def _of_payer(paid: Mapping[tuple[str, str], _Paid], payer: str, ids: Iterable[str]) -> dict[str, _Paid]:
+    found = ((id_, paid.get((payer, id_))) for id_ in ids)
+    return {id_: each for id_, each in found if each is not None}

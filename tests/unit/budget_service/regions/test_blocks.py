@@ -1,4 +1,4 @@
-"""Blocks in a region: whatever is charged from a lease counts for everybody."""
+"""What a region charges: it counts for everybody, and one charge at a time."""
 
 from __future__ import annotations
 
@@ -32,3 +32,13 @@ async def test_a_charge_of_one_block_counts_for_all_of_them() -> None:
     (entry,) = home.ledger.disk.journal
     assert {hold.block for hold in entry.holds} == {""}
     assert not any(level.block for level in (*home.ledger.disk.balances, *region.disk.balances))
+
+
+async def test_a_region_takes_one_charge_at_a_time() -> None:
+    """Several, which may be in part its own and in part the home's, are refused, and nothing is charged."""
+    home = Home()
+    region = await RegionMachine(home).start()
+    asked = pb.UpdateBudgetRequest(account=ANN, cost=cost(1), request_id="a", release_id="r", query_id="q")
+    asked.further.add(cost=cost(1), release_id="s", query_id="p")
+    assert await region.asked("UpdateBudget", asked) == "INVALID_FIELD"
+    assert (await home.counted())[0] == 0

@@ -190,3 +190,57 @@ async def test_who_pays_is_refused_by_name_if_it_is_not_well_formed(strict_stub:
         found = await failure(method(request))
         assert found.code is grpc.StatusCode.INVALID_ARGUMENT
         assert f"{field}.blocks[3]" in found.message
+
+
+def several() -> pb.UpdateBudgetRequest:
+    """Return a request for two charges, each with its ticket."""
+    asked = charging(cost(2, 1), release_id="a", query_id="q", charge_ticket=ticket("q", 2, 1, "a"))
+    further = {"release_id": "b", "query_id": "p", "charge_ticket": ticket("p", 3, 1, "b")}
+    asked.further.add(cost=cost(3, 1), **further)
+    return asked
+
+
+async def test_each_of_several_charges_needs_its_ticket(strict_stub: Stub) -> None:
+    """Together they are charged, or none is; what the policies had published is kept of each."""
+    for at, made in enumerate((several(), several())):
+        made.request_id = f"wrong{at}"
+        wrong = made.further[0] if at else made
+        wrong.cost.calls = 0
+        assert (await failure(strict_stub.UpdateBudget(made))).info.reason == "TICKET_NOT_AUTHENTIC"
+    answer = await strict_stub.UpdateBudget(several())
+    assert [(each.information, each.calls) for each in answer.charged_each] == [(2, 1), (3, 1)]
+    assert (answer.charged.information, answer.charged.calls, answer.already_paid) == (5, 2, False)
+    again = several()
+    again.request_id = "other"
+    assert (await strict_stub.UpdateBudget(again)).already_paid
+
+
+async def test_several_charges_are_refused_by_name_if_they_cannot_be_made_together(strict_stub: Stub) -> None:
+    """The error says which field of which charge; nothing is charged."""
+
+    def but(**fields: Any) -> pb.UpdateBudgetRequest:
+        asked = several()
+        for name, value in fields.items():
+            setattr(asked.further[0], name, value)
+        return asked
+
+    huge, other_unit, blocks, settling, many = but(), but(), but(), but(), but()
+    huge.cost.information = huge.further[0].cost.information = 2**62
+    other_unit.further[0].cost.unit_id = "f" * 32
+    blocks.further[0].cost.blocks.append("0" * 16)
+    settling.reservation_id = "held"
+    many.further.extend([many.further[0]] * 255)
+    for asked, field in (
+        (but(release_id="a"), "further[0].release_id"),
+        (but(query_id="q"), "further[0].query_id"),
+        (but(release_id=""), "further[0].release_id"),
+        (but(charge_ticket=bytes(1025)), "further[0].charge_ticket"),
+        (but(policy_statement="x"), "further[0].policy_statement"),
+        (huge, "further"),
+        (other_unit, "further[0].cost.unit_id"),
+        (blocks, "further[0].cost.blocks"),
+        (settling, "reservation_id"),
+        (many, "further"),
+    ):
+        found = await failure(strict_stub.UpdateBudget(asked))
+        assert (found.code, found.fields) == (grpc.StatusCode.INVALID_ARGUMENT, (field,))

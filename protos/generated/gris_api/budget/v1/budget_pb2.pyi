@@ -120,7 +120,7 @@ class ReserveBudgetResponse(_message.Message):
     def __init__(self, reservation_id: _Optional[str] = ..., held: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., already_paid: bool = ..., replayed: bool = ...) -> None: ...
 
 class UpdateBudgetRequest(_message.Message):
-    __slots__ = ("account", "cost", "request_id", "reservation_id", "release_id", "charge_ticket", "query_id", "policy_statement")
+    __slots__ = ("account", "cost", "request_id", "reservation_id", "release_id", "charge_ticket", "query_id", "policy_statement", "further")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     COST_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
@@ -129,6 +129,7 @@ class UpdateBudgetRequest(_message.Message):
     CHARGE_TICKET_FIELD_NUMBER: _ClassVar[int]
     QUERY_ID_FIELD_NUMBER: _ClassVar[int]
     POLICY_STATEMENT_FIELD_NUMBER: _ClassVar[int]
+    FURTHER_FIELD_NUMBER: _ClassVar[int]
     account: Account
     cost: _cost_pb2.Cost
     request_id: str
@@ -137,19 +138,36 @@ class UpdateBudgetRequest(_message.Message):
     charge_ticket: bytes
     query_id: str
     policy_statement: str
-    def __init__(self, account: _Optional[_Union[Account, _Mapping]] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., request_id: _Optional[str] = ..., reservation_id: _Optional[str] = ..., release_id: _Optional[str] = ..., charge_ticket: _Optional[bytes] = ..., query_id: _Optional[str] = ..., policy_statement: _Optional[str] = ...) -> None: ...
+    further: _containers.RepeatedCompositeFieldContainer[FurtherCharge]
+    def __init__(self, account: _Optional[_Union[Account, _Mapping]] = ..., cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., request_id: _Optional[str] = ..., reservation_id: _Optional[str] = ..., release_id: _Optional[str] = ..., charge_ticket: _Optional[bytes] = ..., query_id: _Optional[str] = ..., policy_statement: _Optional[str] = ..., further: _Optional[_Iterable[_Union[FurtherCharge, _Mapping]]] = ...) -> None: ...
+
+class FurtherCharge(_message.Message):
+    __slots__ = ("cost", "release_id", "charge_ticket", "query_id", "policy_statement")
+    COST_FIELD_NUMBER: _ClassVar[int]
+    RELEASE_ID_FIELD_NUMBER: _ClassVar[int]
+    CHARGE_TICKET_FIELD_NUMBER: _ClassVar[int]
+    QUERY_ID_FIELD_NUMBER: _ClassVar[int]
+    POLICY_STATEMENT_FIELD_NUMBER: _ClassVar[int]
+    cost: _cost_pb2.Cost
+    release_id: str
+    charge_ticket: bytes
+    query_id: str
+    policy_statement: str
+    def __init__(self, cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., release_id: _Optional[str] = ..., charge_ticket: _Optional[bytes] = ..., query_id: _Optional[str] = ..., policy_statement: _Optional[str] = ...) -> None: ...
 
 class UpdateBudgetResponse(_message.Message):
-    __slots__ = ("charged", "already_paid", "replayed", "levels")
+    __slots__ = ("charged", "already_paid", "replayed", "levels", "charged_each")
     CHARGED_FIELD_NUMBER: _ClassVar[int]
     ALREADY_PAID_FIELD_NUMBER: _ClassVar[int]
     REPLAYED_FIELD_NUMBER: _ClassVar[int]
     LEVELS_FIELD_NUMBER: _ClassVar[int]
+    CHARGED_EACH_FIELD_NUMBER: _ClassVar[int]
     charged: _cost_pb2.Cost
     already_paid: bool
     replayed: bool
     levels: _containers.RepeatedCompositeFieldContainer[Level]
-    def __init__(self, charged: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., already_paid: bool = ..., replayed: bool = ..., levels: _Optional[_Iterable[_Union[Level, _Mapping]]] = ...) -> None: ...
+    charged_each: _containers.RepeatedCompositeFieldContainer[_cost_pb2.Cost]
+    def __init__(self, charged: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., already_paid: bool = ..., replayed: bool = ..., levels: _Optional[_Iterable[_Union[Level, _Mapping]]] = ..., charged_each: _Optional[_Iterable[_Union[_cost_pb2.Cost, _Mapping]]] = ...) -> None: ...
 
 class ReleaseReservationRequest(_message.Message):
     __slots__ = ("account", "reservation_id", "request_id")

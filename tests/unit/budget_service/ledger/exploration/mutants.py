@@ -29,8 +29,8 @@ def _still_paid(real: Any, refund: Refund, case: Case) -> Outcome:
 
 
 def _refunded_twice(real: Any, refund: Refund, case: Case) -> Outcome:
-    is_paid = case.snapshot.release_paid_in is not None
-    case.snapshot = replace(case.snapshot, release_paid_in=case.leaf.day.start)
+    is_paid = refund.release_id in case.snapshot.paid_releases
+    case.snapshot = replace(case.snapshot, paid_releases={refund.release_id: case.leaf.day.start})
     outcome: Outcome = real(refund, case)
     case.unpaid[:] = case.unpaid if is_paid else []
     return outcome
@@ -95,11 +95,11 @@ MUTANTS: dict[str, tuple[Any, str, str, str, Callable[..., Any]]] = {
     ),
     "a release that is paid for is charged again": (
         *(Case, "is_paid", "repeats", "charged twice"),
-        lambda _, _self: False,
+        lambda _, _self, _release: False,
     ),
     "a release is charged again once limits were set": (
         *(Case, "is_paid", "repeats", "charged twice"),
-        lambda real, self: not self.root.limits_version and real(self),
+        lambda real, self, release: not self.root.limits_version and real(self, release),
     ),
     "what was paid for on the day before is charged again": (
         *(Case, "is_paid_in", "repeats", "charged twice"),
