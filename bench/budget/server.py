@@ -37,7 +37,7 @@ YARDSTICKS = "gris.bench.Yardsticks"
 ECHO, ONE_ROW = f"/{YARDSTICKS}/Echo", f"/{YARDSTICKS}/OneRow"
 
 # As long as a line of the journal.
-ROW = "INSERT INTO rows VALUES (zeroblob(300))"
+ROW = "INSERT INTO yardstick VALUES (zeroblob(300))"
 
 
 async def _echo(request: Empty, _: Any) -> Empty:
@@ -48,7 +48,7 @@ async def _echo(request: Empty, _: Any) -> Empty:
 def _rows(path: Path) -> Iterator[Any]:
     """Give the method that writes one row, as durably as the ledger, and as it does apart from the event loop."""
     with closing(connect(path)) as connection, ThreadPoolExecutor(max_workers=1) as writer:
-        connection.execute("CREATE TABLE IF NOT EXISTS rows (content BLOB NOT NULL)")
+        connection.execute("CREATE TABLE IF NOT EXISTS yardstick (content BLOB NOT NULL)")
 
         async def one_row(request: Empty, _: Any) -> Empty:
             await asyncio.get_running_loop().run_in_executor(writer, connection.execute, ROW)
