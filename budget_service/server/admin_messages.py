@@ -36,7 +36,7 @@ DEFAULT_PAGE = 100
 MAX_REASON_CHARACTERS = 256
 
 # Of a store: one number, or the two of Redis.
-_POSITION = re.compile(r"[0-9]{1,18}(-[0-9]{1,18})?")
+_POSITION = re.compile(r"[0-9]{1,18}")
 
 _Change = TypeVar("_Change", CloseAccount, ReopenAccount)
 

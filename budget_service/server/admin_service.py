@@ -30,7 +30,7 @@ from budget_service.server.responses import cost_message, duration, timestamp
 from budget_service.server.service import success
 from budget_service.server.settings import LiveSettings
 from budget_service.server.trimming import note_backup, trimmed
-from budget_service.stores.interface import BackupFailedError, position_numbers
+from budget_service.stores.interface import BackupFailedError
 from budget_service.tuning import Tuning
 
 SERVICE_NAME = pb.DESCRIPTOR.services_by_name["BudgetAdminService"].full_name
@@ -210,12 +210,12 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         The base is read last: what was dropped before it was read is among them.
         """
         base = await self._store.base(root)
-        end = position_numbers(base.position or "0")
-        if position_numbers(after or "0") >= end:
+        end = int(base.position or "0")
+        if int(after or "0") >= end:
             return
         response.trimmed = base.entries
-        response.last = max(response.last or "0", base.position, key=position_numbers)
-        is_covered = [position_numbers(each.position) <= end for each in response.entries]
+        response.last = max(response.last or "0", base.position, key=int)
+        is_covered = [int(each.position) <= end for each in response.entries]
         del response.entries[: sum(is_covered)]
 
     async def _roots_of(self, message: pb.VerifyLedgerRequest) -> list[str]:

@@ -13,7 +13,7 @@ from budget_service.ledger.values import Account
 from budget_service.ledger.verification import Difference, Rebuilt, RebuiltStates, held_by_level
 from budget_service.ledger.windows import Microseconds
 from budget_service.server.pacing import in_turns
-from budget_service.stores.interface import Store, StoreUnavailableError, position_numbers
+from budget_service.stores.interface import Store, StoreUnavailableError
 from budget_service.tuning import DEFAULTS, Tuning
 
 MAX_DIFFERENCES = 1000
@@ -98,7 +98,7 @@ class Trimmed:
 
     def add(self, position: str, entry: JournalEntry) -> None:
         """Take an entry into the base, if it and all before may be trimmed."""
-        is_exported = position_numbers(position) <= position_numbers(self._to.position or "0")
+        is_exported = int(position) <= int(self._to.position or "0")
         self._ended = self._ended or not (is_exported and is_trimmable(entry, self._until))
         if self._ended:
             return

@@ -24,7 +24,6 @@ from budget_service.server.failure_detector import FailureDetector
 from budget_service.server.pacing import pause
 from budget_service.stores.interface import (
     BalancePage,
-    GroupedEntries,
     OutcomeUnknownError,
     Store,
     StoreDamagedError,
@@ -108,11 +107,6 @@ class Ledger:
         """Return the newest entries of a root before a position."""
         async with self._page("latest", root):
             return await self._store.latest(root, before, most)
-
-    async def grouped_entries(self, account: Account, before: str, most: int) -> GroupedEntries:
-        """Return the newest entries of an account's root before a position, grouped."""
-        async with self._page("grouped_entries", account.text):
-            return await self._store.grouped_entries(account, before, most)
 
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return about `most` balances of a root."""

@@ -107,13 +107,14 @@ async def policy_statements_of(
     window = _Window(account, levels, tuning.max_statements)
     before, is_last = "", False
     while not is_last:
-        page = await store.grouped_entries(account, before, tuning.statements_page)
-        for entry in page.entries:
+        page = await store.latest(account.root, before, tuning.statements_page)
+        for _, entry in page:
             window.add(entry)
         window.require_few()
-        if any(map(window.is_before, page.entries)):
+        if any(window.is_before(entry) for _, entry in page):
             return window.statements()
-        before, is_last = page.before, not page.before
+        is_last = len(page) < tuning.statements_page
+        before = "" if is_last else page[-1][0]
     # What was trimmed before it could be read is in the base by now.
     base = await store.base(account.root)
     window.reach_back(base.facts, base.until)

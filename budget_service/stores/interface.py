@@ -103,19 +103,6 @@ class BalancePage:
         return self.root.last_time if self.root.last_time > self.clock + self.root.ahead else 0
 
 
-@dataclass(frozen=True, slots=True)
-class GroupedEntries:
-    """Some of the newest entries of a root, where entries that mean the same for an account's levels count once.
-
-    Such entries have the same kind, spans, statement and depth, are below the same levels, and count in the same way
-    there; `entries` has the oldest of them. Changes of limits are never grouped. `before` leads to the next page, and
-    is empty after the last one.
-    """
-
-    entries: tuple[JournalEntry, ...]
-    before: str
-
-
 class Store(Protocol):
     """Keeps a ledger and applies the rules, each request atomically and at the store's own time.
 
@@ -157,9 +144,6 @@ class Store(Protocol):
         An empty position is the end. Fewer than `most` entries means that there are no more.
         """
 
-    async def grouped_entries(self, account: Account, before: str, most: int) -> GroupedEntries:
-        """Return the newest `most` entries of an account's root before a position as `latest` does, but grouped."""
-
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return about `most` balances of a root, all at one time."""
 
@@ -199,16 +183,6 @@ class Store(Protocol):
 
     async def close(self) -> None:
         """Finish running work and close the store."""
-
-
-def ungrouped_entries(page: list[tuple[str, JournalEntry]], most: int) -> GroupedEntries:
-    """Return a page of `latest` for a store that groups no entries."""
-    return GroupedEntries(tuple(entry for _, entry in page), page[-1][0] if len(page) == most else "")
-
-
-def position_numbers(position: str) -> tuple[int, ...]:
-    """Return the sort key of a position: one number, or the two of Redis."""
-    return tuple(map(int, position.split("-")))
 
 
 def system_clock() -> Microseconds:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
@@ -78,13 +78,6 @@ class Loaded:
     open: dict[str, tuple[Reservation, ...]] = field(default_factory=dict)
     blocks: dict[Account, frozenset[Account]] = field(default_factory=dict)
     block_counts: dict[str, int] = field(default_factory=dict)
-
-    def note_blocks(self, levels: Iterable[Account]) -> None:
-        """Find the blocks of levels among the balances, which have all of them."""
-        self.blocks.update(dict.fromkeys(levels, frozenset()))
-        for block in self.balances:
-            if block.block and (level := block.of_block("")) in self.blocks:
-                self.blocks[level] |= {block}
 
 
 @dataclass(slots=True)

@@ -31,13 +31,10 @@ from budget_service.ledger.state import (
 )
 from budget_service.ledger.values import Account, LevelLimit, Limit
 from budget_service.ledger.windows import Microseconds
-from budget_service.stores.codec import decode_base, encoded
 from budget_service.stores.interface import (
     BackupFailedError,
     BalancePage,
     Clock,
-    GroupedEntries,
-    ungrouped_entries,
 )
 
 _Paid = TypeVar("_Paid")
@@ -57,7 +54,7 @@ class MemoryStore:
     remembered: dict[tuple[str, str], StoredOutcome] = field(default_factory=dict)
     paid_queries: dict[tuple[str, str], PaidQuery] = field(default_factory=dict)
     paid_releases: dict[tuple[str, str], Microseconds] = field(default_factory=dict)
-    bases: dict[str, str] = field(default_factory=dict)
+    bases: dict[str, Base] = field(default_factory=dict)
     dropped: set[int] = field(default_factory=set)
     stored: dict[Account, Limit] = field(default_factory=dict)
     closed: set[Account] = field(default_factory=set)
@@ -124,10 +121,6 @@ class MemoryStore:
         found = [(position, each) for position, each in await self.journal(root, "", "", len(self.entries))]
         return [each for each in reversed(found) if not before or int(each[0]) < int(before)][:most]
 
-    async def grouped_entries(self, account: Account, before: str, most: int) -> GroupedEntries:
-        """Take nothing together."""
-        return ungrouped_entries(await self.latest(account.root, before, most), most)
-
     async def balances(self, root: str, after: str, most: int) -> BalancePage:
         """Return all of them."""
         found = tuple((level, each) for level, each in self.kept.items() if level.root == root)
@@ -145,12 +138,12 @@ class MemoryStore:
 
     async def base(self, root: str) -> Base:
         """Return the last one."""
-        return decode_base(root, self.bases.get(root))
+        return self.bases.get(root, Base())
 
     async def write_base(self, root: str, base: Base) -> None:
         """Keep it if it has more entries."""
         if base.entries > (await self.base(root)).entries:
-            self.bases[root] = encoded(base)
+            self.bases[root] = base
 
     async def drop_trimmed(self, root: str, most: int) -> int:
         """Forget them, leaving their numbers."""

@@ -72,7 +72,10 @@ class MemoryTransactions:
         }
         blocks = [each for each in self.balances if each.block and each.of_block("") in wanted.blocks]
         loaded.balances |= {each: self.balances[each] for each in blocks}
-        loaded.note_blocks(wanted.blocks)
+        loaded.blocks = {
+            level: frozenset([each for each in blocks if each.of_block("") == level])
+            for level in wanted.blocks
+        }
         loaded.block_counts = {
             root: sum(each.path == (root,) and each.block != "" for each in self.balances)
             for root in wanted.opening
