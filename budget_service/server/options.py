@@ -8,7 +8,7 @@ from pathlib import Path
 from budget_service.configuration.budget_file import Configuration, ConfigurationError
 from budget_service.ledger.values import InvalidFieldError
 from budget_service.server.admin_messages import Administrator
-from budget_service.stores.mark_file import Position
+from budget_service.stores.rollback_guard import Position
 from gris_serving.options import add_operating_options, address_option
 from gris_serving.security import add_security_options
 

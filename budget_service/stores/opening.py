@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from budget_service.ledger.values import Account, Limit
 from budget_service.stores.interface import Committed, Store, StoreUnusableError, uncounted
-from budget_service.stores.mark_file import Position
+from budget_service.stores.rollback_guard import Position
 from budget_service.stores.sqlite.store import SqliteStore, mark_path
 from budget_service.stores.write_off import write_off
 from budget_service.tuning import DEFAULTS, Tuning

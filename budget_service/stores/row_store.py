@@ -22,8 +22,7 @@ from budget_service.stores.interface import (
     StoreUnavailableError,
 )
 from budget_service.stores.ledger_engine import LedgerEngine
-from budget_service.stores.mark_file import Position
-from budget_service.stores.rollback_guard import RollbackGuard
+from budget_service.stores.rollback_guard import Position, RollbackGuard
 from budget_service.stores.row_map import Found, Put, Range, RowKey, RowTransaction, Writes
 from budget_service.stores.row_transactions import MAX_ATTEMPTS
 from budget_service.stores.rows import (

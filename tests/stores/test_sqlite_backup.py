@@ -22,8 +22,8 @@ from budget_service.server.audit import Verification, entries, verify
 from budget_service.server.hosting import administering
 from budget_service.server.ledger import Ledger
 from budget_service.stores.interface import BackupFailedError, Store, StoreUnusableError
-from budget_service.stores.mark_file import Position
 from budget_service.stores.opening import renew_mark
+from budget_service.stores.rollback_guard import Position
 from budget_service.stores.sqlite import backup as backups
 from budget_service.stores.sqlite.backup import Backup
 from budget_service.stores.sqlite.store import SqliteStore, mark_path

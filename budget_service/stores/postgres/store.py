@@ -28,11 +28,11 @@ from budget_service.stores.interface import (
     uncounted,
 )
 from budget_service.stores.ledger_engine import LedgerEngine
-from budget_service.stores.mark_file import Position
 from budget_service.stores.postgres.address import parse_address
 from budget_service.stores.postgres.connections import MAX_CONNECTIONS, Connections, Session
 from budget_service.stores.postgres.rows import PostgresReading, PostgresTransaction
 from budget_service.stores.postgres.schema import install, require_promises, require_synchronous
+from budget_service.stores.rollback_guard import Position
 from budget_service.stores.row_map import Found, Range, RowKey
 from budget_service.stores.row_store import RowStore
 from budget_service.stores.row_transactions import RowTransactions

@@ -24,7 +24,6 @@ from budget_service.stores.interface import (
     uncounted,
 )
 from budget_service.stores.ledger_engine import LedgerEngine
-from budget_service.stores.mark_file import WHAT_TO_DO, Position
 from budget_service.stores.redis import layout
 from budget_service.stores.redis.address import CONNECT_TIMEOUT_SECONDS, connection_pool
 from budget_service.stores.redis.pipeline import PipelinedConnection
@@ -32,7 +31,7 @@ from budget_service.stores.redis.replication import LOST, Replication
 from budget_service.stores.redis.rows import RedisRows, RedisTransaction
 from budget_service.stores.redis.schema import install, require_schema
 from budget_service.stores.redis.scripts import COUNT, DROP_TRIMMED, Scripts, reading
-from budget_service.stores.rollback_guard import LOST_COUNT
+from budget_service.stores.rollback_guard import LOST_COUNT, WHAT_TO_DO, Position
 from budget_service.stores.row_store import RowStore
 from budget_service.stores.row_transactions import RowTransactions
 from budget_service.stores.rows import BASES

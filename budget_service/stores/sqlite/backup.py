@@ -18,7 +18,7 @@ from time import perf_counter
 
 from budget_service.ledger.windows import SECOND, Microseconds
 from budget_service.stores.interface import BackupFailedError
-from budget_service.stores.mark_file import FRESH, remove_leftovers
+from budget_service.stores.rollback_guard import FRESH, remove_leftovers
 
 PAGES_AT_ONCE = 64
 

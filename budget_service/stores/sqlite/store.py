@@ -32,8 +32,14 @@ from budget_service.stores.interface import (
     uncounted,
 )
 from budget_service.stores.ledger_engine import LedgerEngine
-from budget_service.stores.mark_file import Position, load_position, remove_leftovers, save_position
-from budget_service.stores.rollback_guard import RollbackGuard, require_matches
+from budget_service.stores.rollback_guard import (
+    Position,
+    RollbackGuard,
+    load_position,
+    remove_leftovers,
+    require_matches,
+    save_position,
+)
 from budget_service.stores.row_map import Found, Range, RowKey, Writes
 from budget_service.stores.row_store import RowStore
 from budget_service.stores.row_transactions import RowTransactions

@@ -17,8 +17,8 @@ from budget_service.ledger.outcomes import Charged, Exhausted, Outcome, Reason, 
 from budget_service.ledger.values import NOTHING, Account, Cost, LevelLimit, Limit, Mode
 from budget_service.server.audit import Verification, verify
 from budget_service.stores.interface import Store, StoreUnusableError
-from budget_service.stores.mark_file import Position, fresh_path, load_position, save_position
 from budget_service.stores.opening import confirm_restored
+from budget_service.stores.rollback_guard import Position, fresh_path, load_position, save_position
 from budget_service.stores.sqlite.store import SqliteStore, mark_path
 from budget_service.stores.write_off import write_off
 from tests.support.budget_samples import (

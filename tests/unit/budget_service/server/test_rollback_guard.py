@@ -29,10 +29,10 @@ from budget_service.server.ledger import Ledger
 from budget_service.server.settings import LiveSettings, Settings
 from budget_service.stores import rollback_guard
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
-from budget_service.stores.mark_file import Position, fresh_path, load_position, write_whole
 from budget_service.stores.opening import confirm_restored, open_store, renew_mark
 from budget_service.stores.postgres.store import PostgresStore
 from budget_service.stores.redis.store import RedisStore
+from budget_service.stores.rollback_guard import Position, fresh_path, load_position, write_whole
 from tests.support.budget_client import account, charging, connected, cost, failure
 from tests.support.budget_samples import ANALYST, COLLEAGUE, COMPANY, charge, levels, limit
 from tests.support.ledger_stores import until_checked
@@ -399,7 +399,7 @@ async def test_a_mark_that_cannot_be_written_is_noticed_and_an_idle_ledger_is_no
 WRITER = """
 import sys
 from pathlib import Path
-from budget_service.stores.mark_file import write_whole
+from budget_service.stores.rollback_guard import write_whole
 for _ in range(300):
     write_whole(Path(sys.argv[1]), sys.argv[2])
 """
