@@ -403,6 +403,18 @@ async def test_the_journal_cannot_be_changed(
         shared_postgres.execute(statement)
 
 
+async def test_balances_can_be_read_by_a_view(shared_postgres: PostgresServer, clock: SteppedClock) -> None:
+    """Each level with what counts and what is held."""
+    shared_postgres.forget()
+    async with closing(
+        await PostgresStore.open(shared_postgres.address, clock=clock, tuning=UNHURRIED)
+    ) as store:
+        await store.apply(*charge("c", Cost(3, 1)))
+        await store.apply(*reserve("r", Cost(2, 1)))
+    query = "SELECT level, spent_information, spent_calls, reserved_information FROM gris.balances"
+    assert ("acme/ann", 3, 1, 2) in shared_postgres.execute(query)
+
+
 TAMPER: LiteralString = "UPDATE gris.rows SET text = jsonb_set(text::jsonb, "
 
 

@@ -174,6 +174,17 @@ async def test_the_journal_cannot_be_changed(tmp_path: Path) -> None:
             run(path, change)
 
 
+async def test_balances_can_be_read_by_a_view(tmp_path: Path, clock: SteppedClock) -> None:
+    """Each level with what counts and what is held."""
+    path = tmp_path / "ledger.db"
+    async with closing(SqliteStore.open(path, clock)) as store:
+        await store.apply(*charge("c", Cost(3, 1)))
+        await store.apply(*reserve("r", Cost(2, 1)))
+    query = "SELECT level, spent_information, spent_calls, reserved_information FROM balances"
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        assert ("acme/ann", 3, 1, 2) in connection.execute(query).fetchall()
+
+
 async def test_a_failed_write_has_no_effect_and_is_not_remembered(
     tmp_path: Path, clock: SteppedClock
 ) -> None:
