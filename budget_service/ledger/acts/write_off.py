@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from budget_service.ledger.act import AdministrativeAct, Needs
 from budget_service.ledger.case import Case
-from budget_service.ledger.fingerprints import fingerprint_of, reason_fields
 from budget_service.ledger.outcomes import Charged, Outcome
 from budget_service.ledger.state import EntryKind
 from budget_service.ledger.values import NOTHING, Fingerprint, Mode
@@ -15,7 +14,7 @@ class WriteOff(AdministrativeAct, frozen=True, gc=False, kw_only=True):
 
     def fingerprint(self) -> Fingerprint:
         """Return a digest of the request."""
-        return fingerprint_of(self.account, ("write off", *reason_fields(self.reason)))
+        return self.digest("write off")
 
     def needs(self) -> Needs:
         """Return the level."""

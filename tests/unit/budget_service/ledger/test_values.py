@@ -15,12 +15,14 @@ from budget_service.ledger.acts.currency import ChangeCurrency
 from budget_service.ledger.acts.refund import Refund
 from budget_service.ledger.acts.reopen import ReopenAccount
 from budget_service.ledger.acts.set_limits import SetLimits
+from budget_service.ledger.acts.write_off import WriteOff
 from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, InvalidFieldError
 from budget_service.server.messages import parse_account
 from tests.support.budget_samples import ANALYST, COMPANY, UNIT, Asked, charge, limit, reserve
 from tests.unit.budget_service.root_acts import RootAct
 
 ACTS: list[Any] = [
+    WriteOff(account=ANALYST, request_id="id", actor="ops", reason="r"),
     Refund(
         account=ANALYST,
         request_id="id",
@@ -163,4 +165,4 @@ def test_what_another_administrator_sends_is_another_request(act: Any) -> None:
 
 def test_every_act_of_an_administrator_is_tried() -> None:
     """A new one too."""
-    assert {type(each) for each in ACTS} == {*get_args(RootAct), Refund}
+    assert {type(each) for each in ACTS} == {*get_args(RootAct), Refund, WriteOff}
