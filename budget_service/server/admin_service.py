@@ -154,10 +154,11 @@ class BudgetAdminService(admin_pb2_grpc.BudgetAdminServiceServicer):
         self, message: pb.RefundChargeRequest, context: Context
     ) -> pb.RefundChargeResponse:
         """Refund the charge of a release."""
-        request = await with_charge(
-            self._store, messages.parse_refund(message, self._sender(context)), self._tuning
-        )
-        answer = await self._limits.apply(request)
+        request = messages.parse_refund(message, self._sender(context))
+        answer = await self._limits.earlier_answer(request)
+        if answer is None:
+            request = await with_charge(self._store, request, self._tuning)
+            answer = await self._limits.apply(request)
         outcome = success(answer, Cancelled, request)
         refunded = cost_message(outcome.returned, outcome.unit_id)
         return pb.RefundChargeResponse(refunded=refunded, replayed=answer.replayed)

@@ -247,6 +247,18 @@ async def test_the_administrator_refunds_and_lists_it(any_store: Store) -> None:
     assert "wrong: 1/3 of the rows, größer" == listed[1].reason
 
 
+async def test_a_repeat_is_answered_as_before_whatever_was_charged_since(any_store: Store) -> None:
+    """A region charges the release once more, which cannot be refunded; the repeat asks for nothing new."""
+    await any_store.apply(*charge("c", Cost(3, 1), release_id="rel", query_id="q"))
+    async with admin_on(any_store) as admin:
+        await admin.RefundCharge(asking())
+        await any_store.apply(*charge("lease:1.1", Cost(2, 1), release_id="rel", query_id="q"))
+        repeated = await admin.RefundCharge(asking())
+        assert (cost(3, 1), True) == (repeated.refunded, repeated.replayed)
+        error = await failure(admin.RefundCharge(asking(request_id="again")))
+    assert error.info.reason == "CHARGED_IN_REGION"
+
+
 async def test_a_refund_that_was_slipped_into_the_journal_is_found(clock: SteppedClock) -> None:
     """The balance still has what the journal says was given back."""
     store = MemoryStore(clock)
