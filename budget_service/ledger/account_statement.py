@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from budget_service.ledger.case import shortage
+from budget_service.ledger.case import has_too_many_blocks, shortage
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.draft import Draft
 from budget_service.ledger.outcomes import Exhausted, Held, LevelStatus, Reason, Refused, most_spent
@@ -25,7 +25,8 @@ class AccountStatement:
     far the root's time is ahead of the store's clock, and `time` is that time, which `stands_still` for so long
     (`RootRecord.stands_still_for`). `countable` is what the levels without a
     limit can still add up in 64 bits. `blocks` are the levels once more, for each block that has paid alone there, and
-    under no name for every other one; a level without such blocks has nothing. `closed` is the widest level of the
+    under no name for every other one; a level without such blocks has nothing. `root_blocks` are those that the root
+    knows. `closed` is the widest level of the
     account that is closed; no store knows it: it is found where the limits are looked up.
     """
 
@@ -37,6 +38,7 @@ class AccountStatement:
     stands_still: Microseconds = 0
     countable: Cost = Cost(MAX_AMOUNT, MAX_AMOUNT)  # noqa: RUF009 - it is frozen
     blocks: tuple[Mapping[str, LevelStatus], ...] = ()
+    root_blocks: frozenset[str] = frozenset()
     closed: Account | None = None
 
     def seen_by(self, blocks: tuple[str, ...]) -> AccountStatement:
@@ -84,6 +86,7 @@ def account_statement(
         stands_still=stands_still,
         countable=draft.countable(),
         blocks=draft.block_statuses(),
+        root_blocks=frozenset([each.block for each in snapshot.blocks.get(account.level(1), ())]),
     )
 
 
@@ -96,10 +99,13 @@ def check(
 ) -> Exhausted | Held | Refused | None:
     """Return why `cost` could not be paid now, by some blocks or by everybody: None if it would be allowed.
 
-    Another currency is refused, and so is a sum beyond 64 bits.
+    Another currency is refused, and so are more blocks than a root may have, and a sum beyond 64 bits.
     """
     if found.currency.unit_id not in ("", unit_id):
         return Refused(Reason.UNIT_MISMATCH)
+    added = len(found.root_blocks.union(blocks)) - len(found.root_blocks)
+    if found.closed is None and has_too_many_blocks(len(found.root_blocks), added):
+        return Refused(Reason.TOO_MANY_BLOCKS)
     levels = found.seen_by(blocks).levels
     if refusal := shortage(levels, cost, account, found.time, found.stands_still):
         return refusal

@@ -108,7 +108,7 @@ class Case(Draft):
         self, account: Account, blocks: tuple[str, ...], cost: Cost
     ) -> Exhausted | Held | Refused | None:
         added = sum(account.level(1).of_block(block) not in self.snapshot.balances for block in blocks)
-        if added and self.snapshot.block_count + added > MAX_BLOCKS_OF_ROOT:
+        if has_too_many_blocks(self.snapshot.block_count, added):
             return Refused(Reason.TOO_MANY_BLOCKS)
         fits = self.can_count(cost)
         if not self.has_room(cost):
@@ -170,6 +170,11 @@ class Case(Draft):
             limits=self.set_limits,
             closed=self.closed,
         )
+
+
+def has_too_many_blocks(known: int, added: int) -> bool:
+    """Return whether a root that knows so many blocks may have no more of them than it has."""
+    return added > 0 and known + added > MAX_BLOCKS_OF_ROOT
 
 
 def shortage(

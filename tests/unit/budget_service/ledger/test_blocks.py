@@ -286,6 +286,10 @@ async def test_a_root_has_a_bounded_number_of_blocks(
     assert await outcome(any_store, other) == Refused(Reason.TOO_MANY_BLOCKS)
     assert isinstance(await paid(any_store, "ab", 1, A, B, account=COLLEAGUE), Charged)
     assert isinstance(await paid(any_store, "all", 1), Charged)
+    read = await any_store.read(ANALYST, ON)
+    assert check(read, Cost(1, 1), UNIT, ANALYST, (C,)) == Refused(Reason.TOO_MANY_BLOCKS)
+    assert check(read, Cost(1, 1), UNIT, ANALYST, (A, B)) is None
+    assert check(read, Cost(1, 1), UNIT, ANALYST) is None
 
 
 async def test_a_refused_request_opens_no_block(any_store: Store) -> None:

@@ -123,7 +123,8 @@ class BudgetServiceServicer(object):
     """
 
     def CheckBudget(self, request, context):
-        """Checks whether a cost would be allowed now. Reads only; "no" is an answer, not an error.
+        """Checks whether a cost would be allowed now. Reads only; "no" is an answer, not an error. FAILED_PRECONDITION with
+        reason TOO_MANY_BLOCKS as for ReserveBudget.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -54,7 +54,9 @@ class BudgetServiceStub:
         gris_api.budget.v1.budget_pb2.CheckBudgetRequest,
         gris_api.budget.v1.budget_pb2.CheckBudgetResponse,
     ]
-    """Checks whether a cost would be allowed now. Reads only; "no" is an answer, not an error."""
+    """Checks whether a cost would be allowed now. Reads only; "no" is an answer, not an error. FAILED_PRECONDITION with
+    reason TOO_MANY_BLOCKS as for ReserveBudget.
+    """
 
     ReserveBudget: grpc.UnaryUnaryMultiCallable[
         gris_api.budget.v1.budget_pb2.ReserveBudgetRequest,
@@ -130,7 +132,9 @@ class BudgetServiceAsyncStub:
         gris_api.budget.v1.budget_pb2.CheckBudgetRequest,
         gris_api.budget.v1.budget_pb2.CheckBudgetResponse,
     ]
-    """Checks whether a cost would be allowed now. Reads only; "no" is an answer, not an error."""
+    """Checks whether a cost would be allowed now. Reads only; "no" is an answer, not an error. FAILED_PRECONDITION with
+    reason TOO_MANY_BLOCKS as for ReserveBudget.
+    """
 
     ReserveBudget: grpc.aio.UnaryUnaryMultiCallable[
         gris_api.budget.v1.budget_pb2.ReserveBudgetRequest,
@@ -208,7 +212,9 @@ class BudgetServiceServicer(metaclass=abc.ABCMeta):
         request: gris_api.budget.v1.budget_pb2.CheckBudgetRequest,
         context: _ServicerContext,
     ) -> typing.Union[gris_api.budget.v1.budget_pb2.CheckBudgetResponse, collections.abc.Awaitable[gris_api.budget.v1.budget_pb2.CheckBudgetResponse]]:
-        """Checks whether a cost would be allowed now. Reads only; "no" is an answer, not an error."""
+        """Checks whether a cost would be allowed now. Reads only; "no" is an answer, not an error. FAILED_PRECONDITION with
+        reason TOO_MANY_BLOCKS as for ReserveBudget.
+        """
 
     @abc.abstractmethod
     def ReserveBudget(
