@@ -95,16 +95,21 @@ class RegionalBudgetService(SpendingService):
         answer = await (region.settle(charge) if is_settled else region.grant(charge))
         if answer is None:
             try:
-                found = await self._passed_on("UpdateBudget", message, pb.UpdateBudgetResponse, charge)
+                # If the caller left before the charge is noted, its repeat could be charged once more, from a lease.
+                return await self._runner.finished(self._charged_at_home(message, charge))
             except _HomeCannotError:
                 answer = None if is_settled else await region.spend_held(charge)
                 if answer is None:
                     raise
-            else:
-                charged = Cost(found.charged.information, found.charged.calls)
-                await region.note_forwarded(charge, None if found.already_paid else charged)
-                return found
         return self._shown_charge(answer, charge)
+
+    async def _charged_at_home(
+        self, message: pb.UpdateBudgetRequest, charge: Charge
+    ) -> pb.UpdateBudgetResponse:
+        found = await self._passed_on("UpdateBudget", message, pb.UpdateBudgetResponse, charge)
+        charged = Cost(found.charged.information, found.charged.calls)
+        await self._region.note_forwarded(charge, None if found.already_paid else charged)
+        return found
 
     async def _cancelled(
         self, message: pb.ReleaseReservationRequest, cancel: CancelReservation

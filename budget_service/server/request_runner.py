@@ -89,13 +89,20 @@ class RequestRunner:
         """Return the result of `work` as `answer` does, but finish `work` even if the caller leaves."""
         if len(self._running) >= self._running_calls:
             await _refuse(work, context)
-        task = asyncio.create_task(self._watched_by_detector(work))
-        self._running.add(task)
-        task.add_done_callback(self._forget)
         try:
-            return await asyncio.shield(task)
+            return await self.finished(self._watched_by_detector(work))
         except Exception as error:
             await _abort(context, self._status_of(error))
+
+    async def finished(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Return the result of `work`, a part of a call that goes on if the caller leaves. Raises RefusalError."""
+        if len(self._running) >= self._running_calls:
+            work.close()
+            raise rpc_errors.RefusalError(rpc_errors.overloaded())
+        task = asyncio.create_task(work)
+        self._running.add(task)
+        task.add_done_callback(self._forget)
+        return await asyncio.shield(task)
 
     async def finish(self) -> None:
         """Wait for the running tasks; to be called before the store is closed."""

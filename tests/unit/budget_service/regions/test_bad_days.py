@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 from pathlib import Path
+from typing import Any
 
 import pytest
 from gris_api.budget.v1 import admin_pb2, regions_pb2
@@ -287,3 +289,30 @@ async def test_a_region_without_its_home_says_that_nobody_states_balances() -> N
     ):
         assert await eu.asked(*reads) == "HOME_UNAVAILABLE"
     assert await eu.charge("large", 800) == "OUTCOME_UNKNOWN"
+
+
+async def test_a_caller_that_leaves_while_the_home_charges_leaves_the_note_of_it() -> None:
+    """Else the region could charge the repeat once more, from a lease that has room for it by then."""
+    home = Home()
+    region = await RegionMachine(home).start()
+    await region.charge("one", 5)
+    home_call, has_charged = home.call, asyncio.Event()
+
+    async def slow(method: str, request: Any) -> Any:
+        answer = await home_call(method, request)
+        if method == "UpdateBudget":
+            has_charged.set()
+            await asyncio.sleep(0.05)
+        return answer
+
+    home.call = slow  # type: ignore[method-assign]
+    leaving = asyncio.create_task(region.charge("left", 500))
+    await has_charged.wait()
+    leaving.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await leaving
+    await asyncio.sleep(0.1)
+    assert (len(region.region.records.paid), region.region.counters.forwarded) == (2, 1)
+    assert (await region.charge("left", 500)).replayed
+    await region.maintenance.report()
+    assert (await home.counted())[0] == 505
