@@ -23,6 +23,7 @@ from tests.support.rings import needs
 
 GRIS = (sys.executable, "-m", "gris_cli")
 QUESTION = ("--table", "sales", "--by", "product", "--k", "2")
+FREE_PORTS = ("--dp-port", "0", "--budget-port", "0", "--admin-port", "0")
 
 
 def write_sales(folder: Path) -> None:
@@ -56,8 +57,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[list[str]
     folder = tmp_path_factory.mktemp("served")
     write_sales(folder)
     files = ("--policy", str(folder / "policy.yaml"), "--data", f"sales={folder / 'sales.parquet'}")
-    ports = ("--dp-port", "0", "--budget-port", "0", "--admin-port", "0")
-    command = [*GRIS, "serve", *files, *ports, "--directory", str(folder / "state")]
+    command = [*GRIS, "serve", *files, *FREE_PORTS, "--directory", str(folder / "state")]
     own = {"PYTHONUNBUFFERED": "1", "COLUMNS": "100", "XDG_CACHE_HOME": str(folder / "cache")}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **own}) as process:
         assert process.stdout is not None
@@ -117,10 +117,10 @@ def test_a_policy_in_another_currency_than_the_folders_ledger_is_refused_before_
     policy.write_text(first.replace("epsilon_per: 0.15", "epsilon_per: 0.2"))
     for command in (
         asked,
-        ("serve", *own, "--directory", str(state), "--dp-port", "0", "--budget-port", "0"),
+        ("serve", *own, "--directory", str(state), *FREE_PORTS),
     ):
         capsys.readouterr()
-        assert main([*command, *(("--admin-port", "0") if command[0] == "serve" else ())]) == 2
+        assert main([*command]) == 2
         said = capsys.readouterr().err
         for words in (
             "epsilon_per 0.2",
@@ -394,7 +394,7 @@ def test_data_of_another_shape_are_not_served(sales: Path, capsys: pytest.Captur
     with duckdb.connect() as connection:
         connection.execute(f"COPY (SELECT 1 AS client) TO '{other}' (FORMAT parquet)")
     flags = ("--policy", str(sales / "policy.yaml"), "--data", f"sales={other}")
-    assert main(["serve", *flags]) == 2
+    assert main(["serve", *flags, *FREE_PORTS]) == 2
     assert "--data sales: expected a column product" in capsys.readouterr().err
 
 
@@ -406,7 +406,7 @@ def test_data_that_break_a_promise_are_not_served(sales: Path, capsys: pytest.Ca
     with duckdb.connect() as connection:
         rows = "SELECT i % 10 AS client, 'p' || (i % 3) AS product FROM range(60) AS rows(i)"
         connection.execute(f"COPY ({rows}) TO '{other}' (FORMAT parquet)")
-    assert main(["serve", "--policy", str(policy), "--data", f"sales={other}"]) == 2
+    assert main(["serve", "--policy", str(policy), "--data", f"sales={other}", *FREE_PORTS]) == 2
     said = capsys.readouterr().err
     assert "--data sales: members have more than the policy promises (columns.product.delta)" in said
     assert f"gris check {policy} --data sales={other}" in said

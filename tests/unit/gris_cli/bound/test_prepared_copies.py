@@ -61,8 +61,9 @@ def test_a_file_that_is_no_such_copy_is_wrong_usage(
 ) -> None:
     """For the check and for services that start, by the table, the file and what differs."""
     policy, data = str(folder / "policy.yaml"), f"visits={folder / file}"
-    budget = ("--budget-config", str(folder / "budget.yaml"), "--budget-port", "0", "--dp-port", "0")
-    for command in (("check", policy), ("serve", "--policy", policy, *budget)):
+    budget = ("--budget-config", str(folder / "budget.yaml"))
+    ports = ("--dp-port", "0", "--budget-port", "0", "--admin-port", "0")
+    for command in (("check", policy), ("serve", "--policy", policy, *budget, *ports)):
         assert main([*command, "--data", data]) == 2
         said = " ".join(capsys.readouterr().err.split())
         assert "--data visits: " in said
