@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dp_service.queries.suggestions import asking
 from dp_service.queries.tables import Table
-
-
-def asking(number: str, source: str, by: Sequence[str] = ()) -> str:
-    """Return the statement for a number of a table or of a statement, by columns."""
-    statement = f"SELECT {', '.join([*by, number])} FROM {source}"  # noqa: S608 - said, and not asked
-    return f"{statement} GROUP BY {', '.join(by)}" if by else statement
 
 
 def per_member(table: Table, number: str, of: str, by: Sequence[str] = ()) -> str:

@@ -42,3 +42,9 @@ def listed(values: Sequence[object]) -> str:
     shown = ", ".join(map(str, values[:_SHOWN]))
     beyond = len(values) - _SHOWN
     return f"{shown} and {beyond} more" if beyond > 0 else shown or "none"
+
+
+def asking(number: str, source: str, by: Sequence[str] = ()) -> str:
+    """Return the statement for a number of a table or of a statement, by columns."""
+    statement = f"SELECT {', '.join([*by, number])} FROM {source}"  # noqa: S608 - said, and not asked
+    return f"{statement} GROUP BY {', '.join(by)}" if by else statement

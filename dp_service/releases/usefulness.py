@@ -11,25 +11,65 @@ from math import sqrt
 
 from dp_service.parameters.aggregates import SummedValue
 from dp_service.parameters.numbers import THE_COUNT, Average, Plain
+from dp_service.queries.canonical_query import CanonicalQuery, QueryDistinct
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.max_error import ANYWAY, MAX_ERROR
+from dp_service.queries.suggestions import asking
 from dp_service.queries.table_contributions import Sums
+from dp_service.queries.tables import Table
 from dp_service.releases.kinds import AnyKind
 from dp_service.releases.statements import Statement
 from dp_service.terms import CountNoise
+
+COARSER = "Ask for coarser groups or more units"
+
+
+@dataclass(frozen=True)
+class PublicSizes:
+    """What is public of how large the numbers of a question can be.
+
+    Attributes:
+        table: What the policy states of the table's size; None: nothing.
+        values: How many distinct values the question counts at most, by the listed values of their column and by the
+            question's conditions on it; None: it counts no values, or any number of them.
+        instead: What to ask instead of counts that noise leaves nothing of.
+    """
+
+    table: Sums | None
+    values: int | None
+    instead: str
+
+
+def public_sizes(query: CanonicalQuery, table: Table) -> PublicSizes:
+    """Return what is public of how large the numbers of a question can be."""
+    stated = None if table.contributions is None else table.contributions.sums
+    if not isinstance(query.measure, QueryDistinct):
+        return PublicSizes(stated, None, COARSER)
+    column = table.column(query.measure.column.name)
+    sizes = [each.size for each in query.restrictions if each.column.name == column.name]
+    sizes += [] if column.domain is None else [len(column.domain)]
+    is_listable = column.group_by and column.of_member_within is not None and table.measures.distinct_members
+    listing = asking(f"COUNT(DISTINCT {table.member})", table.name, [column.name])
+    return PublicSizes(
+        stated,
+        min((each for each in sizes if each is not None), default=None),
+        f"Ask which values there are instead: {listing}" if is_listable else COARSER,
+    )
 
 
 @dataclass(frozen=True)
 class TypicalError:
     """The standard deviation of a number's noise, and the largest value that public sizes allow; None: none are stated.
 
-    That of an average is of one `over` all members or rows that the policy allows for: over fewer it is larger.
+    That of an average is of one `over` all members or rows that the policy allows for: over fewer it is larger. Where
+    the error is too large, `instead` says what to ask.
     """
 
     number: str
     error: float
     most: float | None
     over: int = 1
+    instead: str = COARSER
 
     @property
     def is_too_large(self) -> bool:
@@ -53,8 +93,8 @@ def require_useful(errors: list[TypicalError], max_error: str) -> None:
     if worst is not None and max_error != ANYWAY:
         raise QuestionError(
             MAX_ERROR,
-            f"too noisy to be of use: typical error {worst}. Ask for coarser groups or more units, or with "
-            f"{MAX_ERROR}={ANYWAY}",
+            f"too noisy to be of use: typical error {worst}; with OPTION({MAX_ERROR}={ANYWAY}) it is asked. "
+            f"{worst.instead}",
         )
 
 
@@ -68,28 +108,30 @@ def verdict(errors: list[TypicalError]) -> Iterator[Statement]:
     yield Statement("accuracy.verdict", text, values=tuple(_short(each.error) for each in lost or errors))
 
 
-def typical_errors(kind: AnyKind, sizes: Sums | None) -> Iterator[TypicalError]:
+def typical_errors(kind: AnyKind, public: PublicSizes) -> Iterator[TypicalError]:
     """Yield how far noise moves each number of an answer.
 
     Args:
         kind: The kind of the answer.
-        sizes: What the policy states of the table's size; None: nothing.
+        public: How large numbers can be.
     """
-    asked = kind.parameters
+    asked, sizes = kind.parameters, public.table
     if (scale := kind.noise_scale) is not None:
         bounded = asked.contributions
         rows = asked.tau if bounded is not None and bounded.of_events else None
         # The variance of Laplace noise is twice its scale in square.
         error = float(scale) * (sqrt(2) if asked.count_noise is CountNoise.LAPLACE else 1)
-        yield TypicalError("counts", error, None if sizes is None else _counted(rows, sizes))
+        bounds = [public.values, None if sizes is None else _counted(rows, sizes)]
+        most = min((each for each in bounds if each is not None), default=None)
+        yield TypicalError("counts", error, most, instead=public.instead)
     if asked.sums is None:
         return
     for number in asked.sums.asked:
         match number.form:
             case Plain(place) if place != THE_COUNT:
                 column = asked.sums.columns[place]
-                most = None if sizes is None else _largest(column) * _counted(column.rows, sizes)
-                yield TypicalError(number.name, kind.sum_deviations[place], most)
+                total = None if sizes is None else _largest(column) * _counted(column.rows, sizes)
+                yield TypicalError(number.name, kind.sum_deviations[place], total)
             case Average(place) if sizes is not None:
                 column = asked.sums.columns[place]
                 over = _counted(column.rows, sizes)

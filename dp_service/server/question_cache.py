@@ -23,10 +23,9 @@ from dp_service.queries.render import render, required_features
 from dp_service.queries.resolution import Resolution
 from dp_service.queries.sql import parse_condition, with_dimensions, with_places
 from dp_service.queries.structured import HistogramQuery
-from dp_service.queries.table_contributions import Sums
 from dp_service.releases.kinds import kind_of
 from dp_service.releases.resolving import resolve_question
-from dp_service.releases.usefulness import TypicalError, typical_errors
+from dp_service.releases.usefulness import PublicSizes, TypicalError, public_sizes, typical_errors
 from dp_service.server.errors import RequestError
 from dp_service.server.messages import FEATURES
 from dp_service.server.question_messages import structured_question
@@ -47,14 +46,14 @@ class CachedQuestion:
     """A question, its resolution, and the policy statement of the policy that resolved it.
 
     `allowed` are the units that it may cost by what it says of how exact it has to be; empty: it has no such price.
-    `sizes` is what the policy states of the table's size; None: nothing.
+    `sizes` is what is public of how large its numbers can be.
     """
 
     query: HistogramQuery
     resolution: Resolution
     policy_statement: str
+    sizes: PublicSizes
     allowed: Sequence[int] = ()
-    sizes: Sums | None = None
     _rendered: dict[str, dp_pb2.EngineQuery] = field(default_factory=dict, compare=False, repr=False)
 
     def engine_queries(self, dialects: Iterable[str]) -> list[dp_pb2.EngineQuery]:
@@ -125,8 +124,8 @@ class QuestionCache:
 
         answered = with_places(question.sql, policy, resolved) if question.sql else resolved()
         allowed = () if table.contributions is None else table.contributions.allowed_units
-        sizes = None if table.contributions is None else table.contributions.sums
-        found = CachedQuestion(query, answered, policy.statement, allowed, sizes)
+        sizes = public_sizes(answered.query, table)
+        found = CachedQuestion(query, answered, policy.statement, sizes, allowed)
         self._keep(key, question, policy, found)
         return found
 

@@ -23,7 +23,7 @@ from fractions import Fraction
 from typing import NoReturn
 
 from dp_service.parameters.numbers import Average, Form, Plain
-from dp_service.queries.advice import asking, average_of_each
+from dp_service.queries.advice import average_of_each
 from dp_service.queries.asked_numbers import (
     AskedNumber,
     AskedQuantile,
@@ -45,6 +45,7 @@ from dp_service.queries.sql.words import (
     PERCENTILE,
     QUANTILES,
 )
+from dp_service.queries.suggestions import asking
 from dp_service.terms import AggregateFunction, MemberValue, RankFunction
 
 _RANKS = {"MIN": RankFunction.SMALLEST, "MAX": RankFunction.LARGEST}

@@ -9,9 +9,10 @@ from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.sql import parse_sql
 from dp_service.releases.kinds import kind_of
 from dp_service.releases.resolving import resolve_question
-from dp_service.releases.usefulness import TypicalError, require_useful, typical_errors, verdict
+from dp_service.releases.usefulness import TypicalError, public_sizes, require_useful, typical_errors, verdict
 
 COUNTS = "SELECT d, COUNT(DISTINCT m) FROM t GROUP BY d"
+PAGES = [f"p{place}" for place in range(100)]
 NUMBERS = "SELECT d, COUNT(*), SUM(v), AVG(v) FROM t GROUP BY d"
 
 
@@ -28,10 +29,12 @@ tables:
   t:
     member: m
     contributions: {{bound: in_query, units: 1{sums}}}
-    measures: {{distinct_members: true, rows: 2}}
+    measures: {{distinct_members: true, rows: 2, distinct: {{p: 1, h: 1}}}}
     columns:
       m: {{type: string}}
       d: {{type: string, group_by: true, typical: 2, domain: [x, y, z]}}
+      p: {{type: string, group_by: true, filter: [in, not_in], typical: 2, domain: [{", ".join(PAGES)}]}}
+      h: {{type: string, filter: [in]}}
 {values}"""
     )
 
@@ -40,9 +43,8 @@ def errors_of(sql: str, sizes: str) -> list[TypicalError]:
     """Return how far noise moves each number of a question."""
     stated = policy(sizes)
     resolution = resolve_question(parse_sql(sql, stated), stated, now=0)
-    contributions = stated.table("t").contributions
-    assert contributions is not None
-    return list(typical_errors(kind_of(resolution.parameters), contributions.sums))
+    public = public_sizes(resolution.query, stated.table("t"))
+    return list(typical_errors(kind_of(resolution.parameters), public))
 
 
 @pytest.mark.parametrize(
@@ -84,3 +86,39 @@ def test_without_public_sizes_nothing_is_refused() -> None:
     found = errors_of(COUNTS, "")
     assert [(each.number, each.most) for each in found] == [("counts", None)]
     require_useful(found, "")
+
+
+@pytest.mark.parametrize(
+    ("sql", "size", "most", "lost"),
+    [
+        # Noise has a standard deviation of 13.3: 100 values are listed, 2 are allowed, or any number.
+        ("SELECT COUNT(DISTINCT p) FROM t", "", 100, False),
+        ("SELECT COUNT(DISTINCT p) FROM t WHERE p IN ('p1', 'p2')", "", 2, True),
+        ("SELECT COUNT(DISTINCT p) FROM t WHERE p NOT IN ('p1', 'p2')", "", 100, False),
+        ("SELECT COUNT(DISTINCT h) FROM t", "", None, False),
+        ("SELECT COUNT(DISTINCT h) FROM t WHERE h IN ('p1', 'p2')", "", 2, True),
+        ("SELECT COUNT(DISTINCT p) FROM t", "max_members: 20, max_rows: 90", 20, True),
+        ("SELECT COUNT(DISTINCT h) FROM t", "max_members: 20, max_rows: 90", 20, True),
+    ],
+)
+def test_distinct_values_are_at_most_those_that_are_listed_and_allowed(
+    sql: str, size: str, most: int | None, lost: bool
+) -> None:
+    """And no more than members keep; a count whose noise exceeds half of that would say "at least 0"."""
+    (found,) = errors_of(sql, size)
+    assert (found.most, found.is_too_large) == (most, lost)
+
+
+def test_a_lost_count_of_distinct_values_is_refused_with_what_to_ask() -> None:
+    """The list of values, where the policy lets questions group by them; it is accepted as it is written."""
+    (found,) = errors_of("SELECT COUNT(DISTINCT p) FROM t WHERE p IN ('p1', 'p2')", "")
+    with pytest.raises(
+        QuestionError, match=r"on counts of at most 2; with OPTION\(max_error=anyway\)"
+    ) as refused:
+        require_useful([found], "")
+    _, _, advice = str(refused.value).partition("instead: ")
+    assert advice == "SELECT p, COUNT(DISTINCT m) FROM t GROUP BY p"
+    require_useful(errors_of(advice, "max_members: 1000, max_rows: 1000"), "")
+    (other,) = errors_of("SELECT COUNT(DISTINCT h) FROM t WHERE h IN ('p1', 'p2')", "")
+    with pytest.raises(QuestionError, match=r"Ask for coarser groups or more units$"):
+        require_useful([other], "")
