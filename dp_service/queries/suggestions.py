@@ -9,6 +9,8 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Collection, Sequence
+from decimal import Decimal
+from fractions import Fraction
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _SHOWN = 8
@@ -48,3 +50,9 @@ def asking(number: str, source: str, by: Sequence[str] = ()) -> str:
     """Return the statement for a number of a table or of a statement, by columns."""
     statement = f"SELECT {', '.join([*by, number])} FROM {source}"  # noqa: S608 - said, and not asked
     return f"{statement} GROUP BY {', '.join(by)}" if by else statement
+
+
+def by_bins(number: str, source: str, column: str, low: Fraction, high: Fraction) -> str:
+    """Return the statement for a number of a table, by eight bins of a column between its bounds."""
+    ends = ", ".join(f"{Decimal(end.numerator) / end.denominator:f}" for end in (low, high))
+    return asking(number, source, [f"WIDTH_BUCKET({column}, {ends}, 8)"])

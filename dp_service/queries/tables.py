@@ -25,7 +25,7 @@ from dp_service.queries.functions.first_times import MOST_COHORTS
 from dp_service.queries.policy_types import MAXIMUM_ROWS_OF_MEMBER, Identifier, Stated
 from dp_service.queries.publications import Publication, policy_statement
 from dp_service.queries.structured import MAXIMUM_DIMENSIONS, HistogramQuery
-from dp_service.queries.suggestions import instead_of, quoted
+from dp_service.queries.suggestions import by_bins, instead_of, quoted
 from dp_service.queries.table_contributions import Contributions
 from dp_service.queries.time_parts import TimePart
 from dp_service.queries.times import TimeColumn
@@ -342,6 +342,17 @@ class Table(TableKeys):
         counted = query.measure is Measure.EVENTS and self.measures.assumed_tau is None
         return query.sums_rows or query.ranks_rows or counted
 
+    def _in_bins(self, name: str) -> str:
+        """Return what a refusal tells to ask of a column of numbers: counts by bins between its bounds."""
+        if not self.has_numbers(name):
+            return ""
+        bounds = self.numbers_of(name).bounds
+        low, high = (end * bounds.quantum.size for end in (bounds.rows.low, bounds.rows.high))
+        measure = Measure.DISTINCT_MEMBERS if self.measures.distinct_members else Measure.EVENTS
+        return (
+            f". Ask for all of its bins instead: {by_bins(_count(measure, self), self.name, name, low, high)}"
+        )
+
     def _listed(self, name: str) -> Column:
         for column in self.columns:
             if column.name == name:
@@ -351,7 +362,7 @@ class Table(TableKeys):
             raise RefusedByPolicyError(
                 Rule.COLUMN,
                 f"{name} is a value column of the table {self.name}: it has sums, averages or quantiles, and bins as "
-                f"groups, such as FLOOR({name} / 10) * 10; it is neither grouped by nor filtered on as it is",
+                f"groups; it is neither grouped by nor filtered on as it is{self._in_bins(name)}",
                 name,
             )
         raise RefusedByPolicyError(

@@ -239,3 +239,19 @@ def test_a_value_column_is_refused_as_one(sql: str) -> None:
         RefusedByPolicyError, match=r"number is a value column of the table t: .* neither grouped by nor"
     ):
         resolved(sql)
+
+
+def test_a_condition_on_a_value_column_is_refused_with_bins_that_are_accepted() -> None:
+    """Whatever the condition is, its literal is not repeated; the bins are those between the column's bounds."""
+    stated = parse_policy(POLICY)
+    with pytest.raises(RefusedByPolicyError) as refused:
+        parse_sql("SELECT COUNT(DISTINCT member) FROM t WHERE number < -77", stated)
+    text, _, advice = str(refused.value).splitlines()[0].partition("instead: ")
+    assert advice == (
+        "SELECT WIDTH_BUCKET(number, -1.5, 5.5, 8), COUNT(DISTINCT member) FROM t "
+        "GROUP BY WIDTH_BUCKET(number, -1.5, 5.5, 8)"
+    )
+    assert "77" not in text
+    domain = resolve(parse_sql(advice, stated), stated, now=NOW).parameters.domain
+    assert domain is not None
+    assert len(domain) == 10
