@@ -30,8 +30,8 @@ class PublicSizes:
 
     Attributes:
         table: What the policy states of the table's size; None: nothing.
-        values: How many distinct values the question counts at most, by the listed values of their column and by the
-            question's conditions on it; None: it counts no values, or any number of them.
+        values: How many distinct values the question's conditions on their column allow; None: it counts no values, or
+            any number of them. Values that the policy does not list are counted too.
         instead: What to ask instead of counts that noise leaves nothing of.
     """
 
@@ -47,7 +47,6 @@ def public_sizes(query: CanonicalQuery, table: Table) -> PublicSizes:
         return PublicSizes(stated, None, COARSER)
     column = table.column(query.measure.column.name)
     sizes = [each.size for each in query.restrictions if each.column.name == column.name]
-    sizes += [] if column.domain is None else [len(column.domain)]
     is_listable = column.group_by and column.of_member_within is not None and table.measures.distinct_members
     listing = asking(f"COUNT(DISTINCT {table.member})", table.name, [column.name])
     return PublicSizes(
