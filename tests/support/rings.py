@@ -51,8 +51,15 @@ ALL = frozenset(
 # Short forms of campaigns, and a Pinot whose servers die.
 NIGHTLY = frozenset((ROOT / "tests" / "campaigns", ROOT / "tests" / "engines" / "pinot" / "failures"))
 assert all(path.exists() for path in ONE_WAY | ALL | NIGHTLY)
-# What starts for long and takes much memory: one worker runs all tests of such a folder.
-ONE_WORKER = ("tests/engines/pinot/", "tests/engines/spark/", "tests/containers/", "tests/kubernetes/")
+# What starts for long and takes much memory: one worker runs all tests of such a folder. Those of Spark's answers take
+# as long as all others of Spark: one worker for both would end long after the rest.
+ONE_WORKER = (
+    "tests/engines/pinot/",
+    "tests/engines/spark/test_answers.py",
+    "tests/engines/spark/",
+    "tests/containers/",
+    "tests/kubernetes/",
+)
 # How long a test may take that starts a cluster or a container, that is slow, or that is of `make test-all` and starts
 # processes, each of which takes seconds on a busy machine. Others have the time that pyproject.toml states.
 HEAVY = frozenset({"pinot", "spark", "containers", "kubernetes"})
@@ -110,6 +117,6 @@ def _is_below(path: Path, folders: frozenset[Path]) -> bool:
 
 
 def worker_scope(nodeid: str) -> str:
-    """Return what one worker runs as one: a folder of ONE_WORKER, otherwise a file."""
+    """Return what one worker runs as one: what ONE_WORKER names, otherwise a file."""
     file = nodeid.split("::", 1)[0]
     return next((folder for folder in ONE_WORKER if file.startswith(folder)), file)
