@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator
+from decimal import Decimal
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -25,6 +27,7 @@ from dp_service.queries.filters import (
     Value,
 )
 from dp_service.queries.functions.parts_of_texts import PartOfText
+from dp_service.queries.functions.whole_bins import WholeBins
 from dp_service.queries.structured import HistogramQuery
 from dp_service.queries.tables import Table
 from dp_service.queries.text_functions import Folded, Piece, Prefix, TextFunction
@@ -86,6 +89,9 @@ class _Writer:
             return self._column(dimension)
         if isinstance(dimension, PartOfText):
             return self._part_of_text(self._column(dimension.column), dimension.function)
+        if isinstance(dimension, WholeBins):
+            low, high, number = _buckets(dimension)
+            return f"WIDTH_BUCKET({self._column(dimension.column)}, {low}, {high}, {number})"
         return str(dimension)
 
     def _part_of_text(self, column: str, function: TextFunction) -> str:
@@ -264,6 +270,23 @@ class _Writer:
 
     def _choice(self, *choices: str) -> str:
         return self._random.choice(choices)
+
+
+def _buckets(bins: WholeBins) -> tuple[Decimal, Decimal, int]:
+    """Return the two ends of WIDTH_BUCKET, and how many bins lie between them.
+
+    An edge of whole numbers is that of the text rounded up, so that the ends of the text were at most 1 lower.
+    """
+    ranges = [condition for condition, _ in bins.bins if isinstance(condition, Range)]
+    edges = [int(str(each.upper.value)) for each in ranges if each.upper is not None]
+    number, size = len(edges) - 1, 64
+    for low, high in product(
+        *(range(size * edge, size * (edge - 1), -1) for edge in (edges[0], edges[-1])),
+    ):
+        sums = (low * (number - place) + high * place for place in range(number + 1))
+        if [-(-each // (size * number)) for each in sums] == edges:
+            return Decimal(low) / size, Decimal(high) / size, number
+    raise AssertionError(f"no equal bins have the edges {edges}")
 
 
 def _first_day_from(timestamp: datetime.date | None) -> datetime.date | None:
