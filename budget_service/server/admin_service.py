@@ -47,21 +47,21 @@ _Rpc: TypeAlias = Callable[["BudgetAdminService", _Request, Context], Coroutine[
 
 
 def _changing(rpc: _Rpc[_Request, _Response]) -> _Rpc[_Request, _Response]:
-    """Make an RPC that may change the ledger: it is finished even if the caller leaves."""
+    """Make an RPC that may change the ledger. If the caller leaves, an operation that has begun is finished."""
 
     @wraps(rpc)
     async def run(service: BudgetAdminService, message: _Request, context: Context) -> _Response:
-        return await service._changes.finish_and_answer(rpc(service, message, context), context)
+        return await service._changes.answer(rpc(service, message, context), context)
 
     return run
 
 
 def _reading(rpc: _Rpc[_Request, _Response]) -> _Rpc[_Request, _Response]:
-    """Make an RPC that reads the ledger, however long that takes, without delaying changes."""
+    """Make an RPC that reads the ledger, which may take long. It does not delay changes, and ends with its caller."""
 
     @wraps(rpc)
     async def run(service: BudgetAdminService, message: _Request, context: Context) -> _Response:
-        return await service._readings.finish_and_answer(rpc(service, message, context), context)
+        return await service._readings.answer(rpc(service, message, context), context)
 
     return run
 

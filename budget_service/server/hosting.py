@@ -302,8 +302,6 @@ async def administering(
         yield address
     finally:
         await server.stop(GRACE_SECONDS)
-        await changes.finish()
-        await readings.finish()
 
 
 def split_address(listen: str) -> tuple[str, int]:

@@ -1,4 +1,4 @@
-"""Readings of a whole ledger go page by page, and others have their turn after each page."""
+"""Readings of a ledger go page by page. Others have their turn after each page, and a reading ends with its caller."""
 
 from __future__ import annotations
 
@@ -54,6 +54,9 @@ class Watched:
         self._turns_before = 0
         self.lengths: list[int] = []
         self.others: list[int] = []
+        self.free = asyncio.Event()
+        self.free.set()
+        self.began, self.ended = asyncio.Event(), asyncio.Event()
 
     async def take_turns(self) -> None:
         """Stand for whatever else the service has to do."""
@@ -68,6 +71,11 @@ class Watched:
 
         async def watched(*arguments: Any) -> Any:
             self.others.append(self.turns - self._turns_before)
+            self.began.set()
+            try:
+                await self.free.wait()
+            finally:
+                self.ended.set()
             page = await method(*arguments)
             self._turns_before = self.turns
             found = page if isinstance(page, list) else getattr(page, "entries", None) or page.balances
@@ -87,6 +95,27 @@ async def charged(folder: Path, clock: SteppedClock, accounts: int = ACCOUNTS) -
             await store.apply(*charge(f"c{number}", Cost(1, 1), account=who, on=on))
             await store.apply(*reserve(f"r{number}", Cost(2, 1), account=who, on=on))
         yield store
+
+
+@pytest.mark.parametrize("reading", READINGS)
+async def test_a_reading_ends_when_its_caller_leaves(
+    reading: str, tmp_path: Path, clock: SteppedClock
+) -> None:
+    """It would keep the service busy for nothing, and from ending."""
+    async with charged(tmp_path, clock) as store:
+        watched = Watched(store)
+        watched.free.clear()
+        async with (
+            administering(Ledger(cast(Store, watched)), SETTINGS, "127.0.0.1:0", tuning=TUNING) as address,
+            grpc.aio.insecure_channel(address) as channel,
+        ):
+            asking = asyncio.ensure_future(
+                READINGS[reading](admin_pb2_grpc.BudgetAdminServiceStub(channel), tmp_path)
+            )
+            await watched.began.wait()
+            asking.cancel()
+            await asyncio.wait_for(watched.ended.wait(), 10)
+    assert not watched.lengths
 
 
 @pytest.mark.parametrize("reading", READINGS)
