@@ -9,6 +9,7 @@ import traceback
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address
 from pathlib import Path
+from typing import LiteralString
 
 import psycopg
 import pytest
@@ -91,6 +92,22 @@ async def test_a_setting_that_turns_bad_is_reported_and_no_new_connection_is_use
                 await store.check()
         finally:
             own_postgres.execute("ALTER ROLE gris RESET synchronous_commit")
+        await store.check()
+
+
+@pytest.mark.parametrize("table", ["gris.rows", "gris.journal"])
+async def test_a_table_that_another_session_has_locked_is_reported(
+    own_postgres: PostgresServer, table: LiteralString
+) -> None:
+    """Also by a lock that readers pass, such as that of CREATE INDEX: heartbeats are answered, charges are not."""
+    tuning = Tuning(postgres_lock_seconds=0.1)
+    async with closing(await PostgresStore.open(own_postgres.address, tuning=tuning)) as store:
+        await store.apply(*charge("c"))
+        with psycopg.connect(own_postgres.address) as other:
+            other.execute(f"LOCK {table} IN SHARE MODE")
+            with pytest.raises(StoreUnavailableError, match="55P03"):
+                await store.check()
+            await store.ping()
         await store.check()
 
 

@@ -61,6 +61,14 @@ _DROP_TRIMMED = sql.SQL(
 _COUNT = sql.SQL("SELECT ledger_id, count FROM gris.ledger")
 _COUNT_ON = sql.SQL("UPDATE gris.ledger SET count = count + %s RETURNING ledger_id, count")
 _PING = sql.SQL("SELECT 1")
+# Changes nothing, and waits for the locks of a charge: while somebody has locked a table, nothing can be charged.
+_WRITE_NOTHING = sql.SQL(
+    """
+    WITH no_row AS (UPDATE gris.rows SET text = text WHERE false RETURNING root),
+    no_entry AS (INSERT INTO gris.journal SELECT * FROM gris.journal WHERE false RETURNING root)
+    SELECT root FROM no_row UNION ALL SELECT root FROM no_entry
+    """
+)
 
 Result = TypeVar("Result")
 
@@ -209,6 +217,7 @@ class PostgresStore(RowStore):
         try:
             async with self._connections.session() as session:
                 await self._prove(session)
+                await session.rows(_WRITE_NOTHING)
             # Keeps the heartbeat's connection open: opening one takes longer than a heartbeat may.
             await self.ping()
         except OutcomeUnknownError as error:
