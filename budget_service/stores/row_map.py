@@ -71,11 +71,15 @@ class OvertakenError(Exception):
     """Somebody else has changed the root since it was first read: what was read is of two moments. Read it again."""
 
 
-class RowTransaction(Protocol):
-    """A transaction on some roots that has begun."""
+class RowReading(Protocol):
+    """Reads rows of one moment."""
 
     async def read(self, keys: Collection[RowKey], ranges: Sequence[Range] = ()) -> Found:
         """Return rows as they are since the first reading. Raises OvertakenError or StoreUnavailableError."""
+
+
+class RowTransaction(RowReading, Protocol):
+    """A transaction on some roots that has begun."""
 
     async def commit(self, writes: Writes | None, committed: Callable[[], None]) -> bool:
         """Write all or nothing; False: what was read has changed since. See `transactions.Transaction`."""
@@ -87,5 +91,5 @@ class RowMap(Protocol):
     def begin(self, roots: Collection[str]) -> AbstractAsyncContextManager[RowTransaction]:
         """Begin a transaction; without a commit it ends without effect. Raises StoreUnavailableError."""
 
-    def reading(self) -> AbstractAsyncContextManager[RowTransaction]:
-        """Begin one that commits nothing. Raises StoreUnavailableError."""
+    def reading(self) -> AbstractAsyncContextManager[RowReading]:
+        """Begin a transaction that only reads. Raises StoreUnavailableError."""

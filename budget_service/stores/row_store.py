@@ -23,7 +23,7 @@ from budget_service.stores.interface import (
 )
 from budget_service.stores.ledger_engine import LedgerEngine
 from budget_service.stores.rollback_guard import Position, RollbackGuard
-from budget_service.stores.row_map import Found, Put, Range, RowKey, RowTransaction, Writes
+from budget_service.stores.row_map import Found, Put, Range, RowKey, RowReading, RowTransaction, Writes
 from budget_service.stores.row_transactions import MAX_ATTEMPTS
 from budget_service.stores.rows import (
     AFTER_TAB,
@@ -97,7 +97,7 @@ class RowStore(ABC):
         """Begin a transaction; see `RowMap`."""
 
     @abstractmethod
-    def reading(self) -> AbstractAsyncContextManager[RowTransaction]:
+    def reading(self) -> AbstractAsyncContextManager[RowReading]:
         """Begin one that commits nothing; see `RowMap`."""
 
     @abstractmethod

@@ -19,7 +19,7 @@ from budget_service.stores.row_map import (
     Range,
     RowKey,
     RowMap,
-    RowTransaction,
+    RowReading,
     Writes,
 )
 from budget_service.stores.rows import (
@@ -77,7 +77,7 @@ class RowTransactions:
             self.known = Known()
             raise
 
-    async def _loaded(self, begun: RowTransaction, wanted: Wanted) -> LoadedRows:
+    async def _loaded(self, begun: RowReading, wanted: Wanted) -> LoadedRows:
         for _ in range(MAX_ATTEMPTS):
             if self.known.size >= self._most_known:
                 self.known = Known()
@@ -94,7 +94,7 @@ class LoadedRows:
     """A transaction that has begun and loaded; see `Transaction`."""
 
     def __init__(
-        self, begun: RowTransaction, known: Known, questions: dict[RootKey, str], wanted: Wanted
+        self, begun: RowReading, known: Known, questions: dict[RootKey, str], wanted: Wanted
     ) -> None:
         self._begun = begun
         self._known = known

@@ -69,7 +69,7 @@ PURGE = Statement.of(
 
 
 class PostgresReading:
-    """Reads without a lock; see `RowTransaction`. What needs several readings begins again, in a transaction."""
+    """Reads without a lock; see `RowReading`. What needs several readings begins again, in a transaction."""
 
     def __init__(self, session: Session, clock: Microseconds | None) -> None:
         self._session = session
@@ -78,7 +78,7 @@ class PostgresReading:
         self._is_begun = False
 
     async def read(self, keys: Collection[RowKey], ranges: Sequence[Range] = ()) -> Found:
-        """Return rows; see `RowTransaction`."""
+        """Return rows; see `RowReading`."""
         if self._has_read and not self._is_begun:
             self._is_begun, self._has_read = True, False
             raise OvertakenError
@@ -88,10 +88,6 @@ class PostgresReading:
         self._has_read = True
         *_, found = await self._session.together(*begun, (READ, _asked(keys, ranges, self._clock)))
         return _found(found)
-
-    async def commit(self, _writes: Writes | None, _committed: Callable[[], None]) -> bool:
-        """Never: it writes nothing."""
-        raise NotImplementedError
 
     async def end(self) -> None:
         """End the transaction, if one was begun."""

@@ -139,7 +139,7 @@ class PostgresStore(RowStore):
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[PostgresReading]:
-        """Begin a transaction that commits nothing; see `RowMap`."""
+        """Begin a transaction that only reads; see `RowMap`."""
         async with self._session() as session:
             begun = PostgresReading(session, self._now())
             yield begun
