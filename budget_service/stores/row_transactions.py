@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from itertools import chain
+from typing import Generic, TypeVar
 
 from budget_service.ledger.balances import PastDay
 from budget_service.ledger.currency import END_OF_TIME
@@ -20,6 +21,7 @@ from budget_service.stores.row_map import (
     RowKey,
     RowMap,
     RowReading,
+    RowTransaction,
     Writes,
 )
 from budget_service.stores.rows import (
@@ -45,6 +47,8 @@ PURGED_PER_REQUEST = 6
 MAX_ATTEMPTS = 16
 MOST_QUESTIONS = 10_000
 
+Begun = TypeVar("Begun", bound=RowReading)
+
 
 class RowTransactions:
     """Transactions on the rows of a store; see `Transactions`.
@@ -68,7 +72,7 @@ class RowTransactions:
             return (await self._loaded(begun, wanted)).loaded
 
     @asynccontextmanager
-    async def transaction(self, wanted: Wanted) -> AsyncIterator[LoadedRows]:
+    async def transaction(self, wanted: Wanted) -> AsyncIterator[LoadedRows[RowTransaction]]:
         """Begin a transaction and load what is wanted; see `Transactions`."""
         try:
             async with self._rows.begin(wanted.roots) as begun:
@@ -77,7 +81,7 @@ class RowTransactions:
             self.known = Known()
             raise
 
-    async def _loaded(self, begun: RowReading, wanted: Wanted) -> LoadedRows:
+    async def _loaded(self, begun: Begun, wanted: Wanted) -> LoadedRows[Begun]:
         for _ in range(MAX_ATTEMPTS):
             if self.known.size >= self._most_known:
                 self.known = Known()
@@ -90,12 +94,10 @@ class RowTransactions:
         raise StoreUnavailableError("others were quicker each time")
 
 
-class LoadedRows:
+class LoadedRows(Generic[Begun]):
     """A transaction that has begun and loaded; see `Transaction`."""
 
-    def __init__(
-        self, begun: RowReading, known: Known, questions: dict[RootKey, str], wanted: Wanted
-    ) -> None:
+    def __init__(self, begun: Begun, known: Known, questions: dict[RootKey, str], wanted: Wanted) -> None:
         self._begun = begun
         self._known = known
         # Those of reservations that this process has made lately: their payments need no round trip of their own.
@@ -238,7 +240,9 @@ class LoadedRows:
                 self._known.take(name, text)
             self._take_payments(paid, rows)
 
-    async def commit(self, changes: Changes, committed: Callable[[], None]) -> bool:
+    async def commit(
+        self: LoadedRows[RowTransaction], changes: Changes, committed: Callable[[], None]
+    ) -> bool:
         """Write all changes or none; see `Transaction`."""
         if not changes:
             return await self._begun.commit(None, committed)
