@@ -226,6 +226,7 @@ def _key_of(translation: dp_pb2.TranslateQueryResponse, release_id: str, confide
     """Returns a name of the release together with everything that decides how it is shown."""
     shown = dp_pb2.TranslateQueryResponse(
         query_id=translation.query_id,
+        view_id=translation.view_id,
         parameters=translation.parameters,
         count_alias=translation.count_alias,
         columns=translation.columns,

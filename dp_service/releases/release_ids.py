@@ -12,13 +12,17 @@ Source: noise.md, "Keyed, reproducible randomness" and "Ids".
   question under another key has another id.
 - Of a release that takes two looks, each look has a seed of its own, with its number; that of the second also takes all
   names and the id of the first, which is no id of a release: the second look's alone is.
-- With fresh consistency both take 32 bytes that are drawn anew at each translation: every question is a new one.
+- `view_id` is what a question shows of its release. It names no release, and is compared with other questions for the
+  same one alone.
+- With fresh consistency `release_id` and `query_id` take 32 bytes that are drawn anew at each translation: every
+  question is a new one.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+from dataclasses import replace
 
 from dp_service.noise.encoding import length_prefixed
 from dp_service.parameters.release import ReleaseParameters
@@ -92,6 +96,17 @@ def query_id(key: NoiseKey, specification: bytes, data_version: str, fresh: byte
         key.key_id.encode(),
         fresh,
     ).hex()
+
+
+def view_id(parameters: ReleaseParameters) -> str:
+    """Return a name for what a question shows of its release, 64 hexadecimal characters.
+
+    Questions for one release have the same name only if they show the same of it: also the same arithmetic, which no
+    title tells apart.
+    """
+    # Large domains take long to write, and the release has them in its own id.
+    written = repr(replace(parameters, domain=None, within=()))
+    return hashlib.sha256(length_prefixed(b"gris/view/v1", written.encode())).hexdigest()
 
 
 def keyed_data_version(key: NoiseKey, table: str, data_version: str) -> str:

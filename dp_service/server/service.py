@@ -18,6 +18,7 @@ from dp_service.releases.keys import KeySet, NoiseKey
 from dp_service.releases.kinds import kind_of
 from dp_service.releases.looks import is_first_look, names_of, second_plan, second_question, without_rows
 from dp_service.releases.plan import PLAN_TTL_SECONDS, Plan, sign_plan
+from dp_service.releases.release_ids import view_id
 from dp_service.releases.releasing import Released, from_the_draw_on, release
 from dp_service.releases.translation import FRESH_BYTES, IssueContext, plan_for
 from dp_service.releases.usefulness import require_useful
@@ -205,6 +206,7 @@ class DpServicer(dp_pb2_grpc.DpServiceServicer):
             row_limit=plan.row_limit,
             worst_case_cost=cost_message(worst, plan.paid_by),
             query_id=plan.query_id,
+            view_id=view_id(plan.parameters),
             audience_rows=plan.forced.name,
             parameters=parameters_message(plan.parameters),
             reserve_first=resolution.reserve_first,

@@ -278,6 +278,23 @@ def test_numbers_in_another_order_are_the_same_release_with_their_own_values(cli
     assert any(text.startswith("Of the rows where condition 2 holds, at most 3") for text in said)
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("COUNT(*) * 2", "COUNT(*) * 3"),
+        ("SUM(number) / COUNT(*)", "COUNT(*) / SUM(number)"),
+        ("COUNT(*) * (COUNT(*) + 2)", "COUNT(*) * COUNT(*) + 2"),
+    ],
+)
+def test_a_number_under_the_name_of_another_one_is_its_own(
+    client: PrivateClient, first: str, second: str
+) -> None:
+    """Both are of one release, which a client shows from memory where it has shown the same of it."""
+    one, other = (client.sql(f"SELECT {each} AS n FROM t") for each in (first, second))  # noqa: S608
+    assert one.release_id == other.release_id
+    assert one.rows[0].values != other.rows[0].values
+
+
 def test_beside_counts_of_rows_sums_and_averages_are_over_rows(client: PrivateClient) -> None:
     """They have other names and other numbers than those of members, and are another release."""
     result = client.sql("SELECT text, COUNT(*), SUM(number), AVG(number) FROM t GROUP BY text")

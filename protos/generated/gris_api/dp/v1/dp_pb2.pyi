@@ -469,7 +469,7 @@ class ReadValue(_message.Message):
     def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[ValueType, str]] = ..., null_value: _Optional[str] = ...) -> None: ...
 
 class TranslateQueryResponse(_message.Message):
-    __slots__ = ("plan", "plan_expires_at", "engine_queries", "table", "columns", "row_limit", "worst_case_cost", "query_id", "audience_rows", "audience", "parameters", "reserve_first", "count_alias", "reads", "selected", "version_is_fixed", "requested_k", "information_per_element", "bounded_copy", "unfinished", "sums", "quantiles", "bins", "own_counts", "stream", "free", "price")
+    __slots__ = ("plan", "plan_expires_at", "engine_queries", "table", "columns", "row_limit", "worst_case_cost", "query_id", "view_id", "audience_rows", "audience", "parameters", "reserve_first", "count_alias", "reads", "selected", "version_is_fixed", "requested_k", "information_per_element", "bounded_copy", "unfinished", "sums", "quantiles", "bins", "own_counts", "stream", "free", "price")
     PLAN_FIELD_NUMBER: _ClassVar[int]
     PLAN_EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
     ENGINE_QUERIES_FIELD_NUMBER: _ClassVar[int]
@@ -478,6 +478,7 @@ class TranslateQueryResponse(_message.Message):
     ROW_LIMIT_FIELD_NUMBER: _ClassVar[int]
     WORST_CASE_COST_FIELD_NUMBER: _ClassVar[int]
     QUERY_ID_FIELD_NUMBER: _ClassVar[int]
+    VIEW_ID_FIELD_NUMBER: _ClassVar[int]
     AUDIENCE_ROWS_FIELD_NUMBER: _ClassVar[int]
     AUDIENCE_FIELD_NUMBER: _ClassVar[int]
     PARAMETERS_FIELD_NUMBER: _ClassVar[int]
@@ -505,6 +506,7 @@ class TranslateQueryResponse(_message.Message):
     row_limit: int
     worst_case_cost: _cost_pb2.Cost
     query_id: str
+    view_id: str
     audience_rows: str
     audience: str
     parameters: MechanismParameters
@@ -524,7 +526,7 @@ class TranslateQueryResponse(_message.Message):
     stream: ClosedStream
     free: FreeAnswer
     price: EstimateCostResponse
-    def __init__(self, plan: _Optional[bytes] = ..., plan_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., table: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., row_limit: _Optional[int] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., query_id: _Optional[str] = ..., audience_rows: _Optional[str] = ..., audience: _Optional[str] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., reserve_first: bool = ..., count_alias: _Optional[str] = ..., reads: _Optional[_Iterable[_Union[ReadColumn, _Mapping]]] = ..., selected: _Optional[_Iterable[int]] = ..., version_is_fixed: bool = ..., requested_k: _Optional[int] = ..., information_per_element: _Optional[int] = ..., bounded_copy: _Optional[_Union[BoundedCopy, _Mapping]] = ..., unfinished: _Optional[_Union[Bill, _Mapping]] = ..., sums: _Optional[_Iterable[_Union[ReadValue, _Mapping]]] = ..., quantiles: _Optional[_Union[ReadValue, _Mapping]] = ..., bins: _Optional[_Iterable[_Union[ReadValue, _Mapping]]] = ..., own_counts: _Optional[int] = ..., stream: _Optional[_Union[ClosedStream, _Mapping]] = ..., free: _Optional[_Union[FreeAnswer, _Mapping]] = ..., price: _Optional[_Union[EstimateCostResponse, _Mapping]] = ...) -> None: ...
+    def __init__(self, plan: _Optional[bytes] = ..., plan_expires_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., engine_queries: _Optional[_Iterable[_Union[EngineQuery, _Mapping]]] = ..., table: _Optional[str] = ..., columns: _Optional[_Iterable[_Union[_histogram_pb2.Column, _Mapping]]] = ..., row_limit: _Optional[int] = ..., worst_case_cost: _Optional[_Union[_cost_pb2.Cost, _Mapping]] = ..., query_id: _Optional[str] = ..., view_id: _Optional[str] = ..., audience_rows: _Optional[str] = ..., audience: _Optional[str] = ..., parameters: _Optional[_Union[MechanismParameters, _Mapping]] = ..., reserve_first: bool = ..., count_alias: _Optional[str] = ..., reads: _Optional[_Iterable[_Union[ReadColumn, _Mapping]]] = ..., selected: _Optional[_Iterable[int]] = ..., version_is_fixed: bool = ..., requested_k: _Optional[int] = ..., information_per_element: _Optional[int] = ..., bounded_copy: _Optional[_Union[BoundedCopy, _Mapping]] = ..., unfinished: _Optional[_Union[Bill, _Mapping]] = ..., sums: _Optional[_Iterable[_Union[ReadValue, _Mapping]]] = ..., quantiles: _Optional[_Union[ReadValue, _Mapping]] = ..., bins: _Optional[_Iterable[_Union[ReadValue, _Mapping]]] = ..., own_counts: _Optional[int] = ..., stream: _Optional[_Union[ClosedStream, _Mapping]] = ..., free: _Optional[_Union[FreeAnswer, _Mapping]] = ..., price: _Optional[_Union[EstimateCostResponse, _Mapping]] = ...) -> None: ...
 
 class FreeAnswer(_message.Message):
     __slots__ = ("shown", "elements")
