@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from budget_service.ledger.balances import Balance
+from budget_service.ledger.block_sums import Paying
 from budget_service.ledger.case import has_too_many_blocks, shortage
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.draft import Draft
+from budget_service.ledger.level_status import status_of
 from budget_service.ledger.outcomes import Exhausted, Held, LevelStatus, Reason, Refused, most_spent
 from budget_service.ledger.state import HistoryNeededError, Snapshot
 from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, LevelLimit
@@ -25,8 +28,8 @@ class AccountStatement:
     far the root's time is ahead of the store's clock, and `time` is that time, which `stands_still` for so long
     (`RootRecord.stands_still_for`). `countable` is what the levels without a
     limit can still add up in 64 bits. `blocks` are the levels once more, for each block that has paid alone there, and
-    under no name for every other one; a level without such blocks has nothing. `root_blocks` are those that the root
-    knows. `closed` is the widest level of the
+    under no name for every other one; a level without such blocks has nothing. `root_blocks` are those of which
+    something is charged or held at the root. `closed` is the widest level of the
     account that is closed; no store knows it: it is found where the limits are looked up.
     """
 
@@ -85,9 +88,28 @@ def account_statement(
         time=now,
         stands_still=stands_still,
         countable=draft.countable(),
-        blocks=draft.block_statuses(),
-        root_blocks=frozenset([each.block for each in snapshot.blocks.get(account.level(1), ())]),
+        blocks=tuple([_of_blocks(draft, each, snapshot.blocks.get(each.level, ())) for each in levels]),
+        root_blocks=frozenset(
+            [
+                each.block
+                for each in snapshot.blocks.get(account.level(1), ())
+                if not draft.balances[each].is_unused
+            ]
+        ),
     )
+
+
+def _of_blocks(draft: Draft, each: LevelLimit, blocks: Collection[Account]) -> Mapping[str, LevelStatus]:
+    """Return the status of a level for each block that has paid alone there, and under no name for every other one."""
+    paid = {block.block: draft.balances[block] for block in blocks}
+    balance, since = draft.balances[each.level], draft.currency.since
+    old = Paying.of([*paid.values()], since).old
+
+    def status(*own: Balance) -> LevelStatus:
+        return status_of(each, balance, replace(Paying.of(own, since), old=old), since)
+
+    found = {block: status(own) for block, own in paid.items() if not own.is_empty}
+    return found and {"": status()} | found
 
 
 def check(

@@ -27,7 +27,7 @@ class Needs(Struct, frozen=True, gc=False, kw_only=True):
     """What has to be loaded for an act, beside what is remembered of it.
 
     `levels` are those that it counts on, and `blocks` those that alone pay or are paid back; with `every_block` it is
-    decided by what every block of its levels has paid. One that is not `is_limited` depends on no limit, and ends no
+    decided by what the block that has paid most has paid. One that is not `is_limited` depends on no limit, and ends no
     reservation that has lapsed. `reservation_id` is what it names, which may be `of_any_account`, and `outcomes` the
     ids of requests whose remembered outcomes it reads. `releases` are what it pays for or pays back; `questions` those
     that it pays for, an empty one that of the reservation. With `stored` the stored

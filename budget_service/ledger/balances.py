@@ -10,12 +10,12 @@ which are kept apart (`PastDay`). From them a level that meets its first limit, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from budget_service.ledger.values import MAX_AMOUNT, NOTHING, Cost, capped_sum
+from budget_service.ledger.values import NOTHING, Cost, capped_sum
 from budget_service.ledger.windows import DaySpan, Microseconds, Span, Window, WindowRule
 
 
@@ -46,7 +46,8 @@ class Balance(Struct, frozen=True, gc=False, array_like=True):
     anything. `window` is the last span that charges were admitted in: the whole window of a calendar rule, or one day
     of a sliding one, which then has a `leaves_at`. `spent` is all that counts, with the sums of `earlier` days;
     `reserved` is held by the open reservations that were admitted on days since `reserved_since`. `day` is the present
-    day, on which `today` was charged; charges and reservations name the day that admitted them by its start.
+    day, on which `today` was charged; charges and reservations name the day that admitted them by its start. `open`
+    reservations hold something of it, on whatever day.
     """
 
     window: Window
@@ -58,6 +59,8 @@ class Balance(Struct, frozen=True, gc=False, array_like=True):
     leaves_at: Microseconds | None = None
     earlier: tuple[Day, ...] = ()
     today: Cost = NOTHING
+    open: int = 0
+    was_charged: bool = False
 
     @staticmethod
     def opened(rule: WindowRule, span: Span, since: Microseconds = 0) -> Balance:
@@ -77,8 +80,13 @@ class Balance(Struct, frozen=True, gc=False, array_like=True):
 
     @property
     def is_unused(self) -> bool:
-        """Return whether nothing was ever charged or reserved, of a balance that was just opened."""
+        """Return whether nothing is charged or reserved, neither in the window nor today."""
         return self.is_empty and self.today == NOTHING
+
+    @property
+    def is_dispensable(self) -> bool:
+        """Return whether there is nothing that counts, or may by another rule or once a reservation is settled."""
+        return self.is_unused and not self.was_charged and not self.open
 
     @property
     def counts_from(self) -> Microseconds:
@@ -208,7 +216,14 @@ class Balance(Struct, frozen=True, gc=False, array_like=True):
     def forgetting_rule(self) -> Balance:
         """Return the balance without what only counts by its rule."""
         empty = Balance.without_rule(self.day)
-        return replace(empty, reserved=self.reserved, reserved_since=self.reserved_since, today=self.today)
+        return replace(
+            empty,
+            reserved=self.reserved,
+            reserved_since=self.reserved_since,
+            today=self.today,
+            open=self.open,
+            was_charged=self.was_charged,
+        )
 
     def charged(self, start: Microseconds, cost: Cost) -> Balance:
         """Return the balance after a charge that was admitted on the day that began at `start`.
@@ -218,7 +233,7 @@ class Balance(Struct, frozen=True, gc=False, array_like=True):
         is_present = start == self.day.start
         today = self.today + cost if is_present else self.today
         if not self.counts(start):
-            return replace(self, today=today) if is_present else self
+            return replace(self, today=today, was_charged=True)
         earlier = self.earlier
         if earlier and not is_present:
             earlier = tuple(
@@ -234,6 +249,8 @@ class Balance(Struct, frozen=True, gc=False, array_like=True):
             self.leaves_at,
             earlier,
             today,
+            self.open,
+            True,
         )
 
     def refunded(self, start: Microseconds, cost: Cost) -> Balance:
@@ -247,26 +264,8 @@ class Balance(Struct, frozen=True, gc=False, array_like=True):
         )
         return replace(self, spent=self.spent - cost, earlier=earlier, today=today)
 
-    def counted_with(self, own: Sequence[Balance]) -> tuple[Cost, Cost]:
-        """Return the most that is spent for a member of these blocks, and what reservations add to that at most.
-
-        The unit of a sum is that of the block which has most of it, so that the two amounts may be of different ones.
-
-        Args:
-            own: What each of the blocks has paid at the level, beside what everybody has.
-        """
-        if not own:
-            return self.spent, self.reserved
-        information = max([each.spent.information for each in own])
-        calls = max([each.spent.calls for each in own])
-        held_information = max([each.spent.information + each.reserved.information for each in own])
-        held_calls = max([each.spent.calls + each.reserved.calls for each in own])
-        # Neither is negative, and both together are the most that is spent and reserved for one block.
-        added = (held_information - information, held_calls - calls)
-        return _capped_sum(self.spent, information, calls), _capped_sum(self.reserved, *added)
-
-    def with_reserved(self, reserved: Cost) -> Balance:
-        """Return the balance with another sum of what is held."""
+    def with_reserved(self, reserved: Cost, opened: int = 0) -> Balance:
+        """Return the balance with another sum of what is held, and so many more open reservations."""
         return Balance(
             self.window,
             self.day,
@@ -277,8 +276,6 @@ class Balance(Struct, frozen=True, gc=False, array_like=True):
             self.leaves_at,
             self.earlier,
             self.today,
+            self.open + opened,
+            self.was_charged,
         )
-
-
-def _capped_sum(cost: Cost, information: int, calls: int) -> Cost:
-    return Cost(min(cost.information + information, MAX_AMOUNT), min(cost.calls + calls, MAX_AMOUNT))

@@ -22,8 +22,8 @@ from budget_service.ledger.state import Change, Decision, Payment, Reservation, 
 from budget_service.ledger.values import Account, Cost, Fingerprint, Hold, Limit
 from budget_service.ledger.windows import DAY, SECOND, Microseconds
 
-# What a question about everybody reads of each level of a root at most. A policy has at most 1,001 blocks at a
-# time, and each new one takes a balance for good.
+# How many blocks of a root may have something charged or held. A policy has at most 1,001 blocks at a time, and each
+# that is charged takes a balance for good.
 MAX_BLOCKS_OF_ROOT = 10_000
 # Granted requests and payments are kept for this long after their window: longer than any dispute should last.
 RETENTION: Microseconds = 35 * DAY
@@ -107,8 +107,7 @@ class Case(Draft):
     def _refusal(
         self, account: Account, blocks: tuple[str, ...], cost: Cost
     ) -> Exhausted | Held | Refused | None:
-        added = sum(account.level(1).of_block(block) not in self.snapshot.balances for block in blocks)
-        if has_too_many_blocks(self.snapshot.block_count, added):
+        if self._has_too_many(account.level(1), blocks):
             return Refused(Reason.TOO_MANY_BLOCKS)
         fits = self.can_count(cost)
         if not self.has_room(cost):
@@ -119,6 +118,13 @@ class Case(Draft):
             # Only the sum of a level in mode track may exceed 64 bits here.
             fits = fits and all(cost.fits_above(status.spent, status.reserved) for status in statuses)
         return None if fits else Refused(Reason.SUM_OVERFLOW)
+
+    def _has_too_many(self, root: Account, blocks: tuple[str, ...]) -> bool:
+        added = sum(self.balances[root.of_block(block)].is_unused for block in blocks)
+        if not added:
+            return False
+        known = self.blocks.count(root, self.rule_at(root), MAX_BLOCKS_OF_ROOT - added)
+        return has_too_many_blocks(known, added)
 
     def pay(self, release_id: str, query_id: str, span: Microseconds | None) -> None:
         """Note for how long a release counts as paid, so that it is not charged again."""
@@ -138,10 +144,10 @@ class Case(Draft):
         """Return the answer, and what has to be written before it is given; see `Act.decide`."""
         match outcome:
             case None:
-                return Decision(None, self._change(None))
+                return self.to_be_continued()
             case Exhausted() | Held() if self.snapshot.due_further:
                 # What more has lapsed is still counted as held: this is no refusal to be given, or remembered.
-                return Decision(None, self._change(None))
+                return self.to_be_continued()
             case Held() | Refused(reason=Reason.LEASE_SPENT | Reason.LEASE_NOT_YOURS):
                 # The same request may be granted as soon as a reservation ends, by the home ledger, or to its own
                 # region. Only what has lapsed is worth writing.
@@ -153,6 +159,10 @@ class Case(Draft):
                 change = self._change(self._remembered(fingerprint, outcome))
         return Decision(Answer(outcome, replayed=False), change)
 
+    def to_be_continued(self) -> Decision:
+        """Return what has to be written before the act is decided again."""
+        return Decision(None, self._change(None))
+
     def _remembered(self, fingerprint: Fingerprint, outcome: Outcome) -> StoredOutcome:
         return StoredOutcome(fingerprint, outcome, self.kept_until)
 
@@ -161,6 +171,7 @@ class Case(Draft):
             root=replace(self.root, currency=self.currency, last_time=self.now),
             remembered=remembered,
             balances=self.changed_balances,
+            rows=self.blocks.changed,
             opened=self.opened,
             ended=tuple(self.ended),
             journal=tuple(self.journal),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
 from budget_service.ledger.balances import Balance, PastDay
-from budget_service.ledger.level_status import status_of
+from budget_service.ledger.block_sums import BlockPage, Paying
+from budget_service.ledger.known_blocks import KnownBlocks
+from budget_service.ledger.level_status import counted, status_of
 from budget_service.ledger.outcomes import LevelStatus
 from budget_service.ledger.state import (
     DayChange,
@@ -17,7 +19,6 @@ from budget_service.ledger.state import (
     Snapshot,
     forfeit_of,
     held_since,
-    used_of,
 )
 from budget_service.ledger.values import (
     NOTHING,
@@ -30,7 +31,7 @@ from budget_service.ledger.values import (
     capped_sum,
     least_left,
 )
-from budget_service.ledger.windows import DAY, DaySpan, Microseconds, Span, day_around
+from budget_service.ledger.windows import DAY, DaySpan, Microseconds, Span, WindowRule, day_around
 
 
 class Draft:
@@ -70,11 +71,9 @@ class Draft:
         self.journal: list[JournalEntry] = []
         self._days: dict[tuple[Account, Microseconds], DayChange] = {}
         self._snapshot = snapshot
-        self._blocks = snapshot.blocks
-        self._others = snapshot.others
+        self._named = snapshot.blocks
+        self.blocks = KnownBlocks(snapshot, now, self.currency.since)
         self._changed: dict[Account, None] = {}
-        # What the blocks of a level have paid, as long as it is not changed.
-        self._paid: dict[Account, list[Balance]] = {}
         self.levels = levels
         self._path = path
         for reservation in snapshot.due:
@@ -90,9 +89,15 @@ class Draft:
         return tuple(self._days.values())
 
     @property
-    def changed_balances(self) -> Mapping[Account, Balance]:
-        """The balances to be written; see `used_of`."""
-        return used_of(self._changed, self.balances, self._snapshot.balances)
+    def changed_balances(self) -> Mapping[Account, Balance | None]:
+        """The balances to be written; None for a block that has nothing which may count again: its balance goes."""
+        kept = {level: self.balances[level] for level in self._changed}
+        before = self._snapshot.balances
+        return {
+            level: None if level.block and each.is_dispensable else each
+            for level, each in kept.items()
+            if level in before or not (level.block and each.is_dispensable)
+        }
 
     @property
     def leaf(self) -> Balance:
@@ -132,16 +137,7 @@ class Draft:
 
     def statuses(self) -> tuple[LevelStatus, ...]:
         """Return every level of the account that has a limit, from the widest, as it is for those who pay."""
-        return tuple(
-            [self._status(each, self._own(each.level), self._waited_for(each)) for each in self.levels]
-        )
-
-    def block_statuses(self) -> tuple[Mapping[str, LevelStatus], ...]:
-        """Return for each of `statuses` what it is for each block that has paid alone there.
-
-        That of no block is what it is for every other one. A level without such blocks has nothing.
-        """
-        return tuple([self._of_blocks(each) for each in self.levels])
+        return tuple([self._status(each, self._paying(each)) for each in self.levels])
 
     def holds(self, blocks: tuple[str, ...] = ()) -> tuple[Hold, ...]:
         """Return the present days of all levels of the account, for everybody or for some blocks alone."""
@@ -225,29 +221,28 @@ class Draft:
         if reservation.forfeits:
             self.spend(forfeit_of(reservation))
 
+    def read_blocks(self, page: BlockPage) -> None:
+        """Add a page of the blocks of a level, which have been brought up to `now`, to what is known of all."""
+        balances = [(block.block, self.balances[block]) for block in page.blocks]
+        self.blocks.read(page, balances, self.rule_at(page.level))
+
+    def rule_at(self, level: Account) -> WindowRule | None:
+        """Return the window rule of a level of the account; None if it has no limit."""
+        return next((each.limit.window for each in self.levels if each.level == level), None)
+
     def _own(self, level: Account) -> list[Balance]:
-        """Return what the blocks that pay have paid alone at a level."""
-        found = self._paid.get(level)
-        if found is None:
-            found = self._paid[level] = [self.balances[block] for block in self._blocks.get(level, ())]
-        return found
+        """Return what the blocks that are named have at a level."""
+        return [self.balances[block] for block in self._named.get(level, ())]
 
-    def _others_at(self, each: LevelLimit) -> Collection[Account]:
-        """Return the blocks that do not pay, where charges in an older currency may count: then they matter as well."""
-        if each.limit.window.around(self.now).counts_from >= self.currency.since:
-            return ()
-        if self._others is None:
-            raise HistoryNeededError
-        return self._others.get(each.level, ())
-
-    def _waited_for(self, each: LevelLimit) -> list[Balance]:
-        return [self.balances[block] for block in self._others_at(each)]
+    def _paying(self, each: LevelLimit) -> Paying:
+        """Return what those who pay have alone at a level."""
+        return self.blocks.paying(each, self._own(each.level))
 
     def _set(self, level: Account, balance: Balance) -> None:
+        if level.block:
+            self.blocks.note(level, self.balances.get(level), balance)
         self.balances[level] = balance
         self._changed[level] = None
-        if level.block:
-            self._paid.clear()
 
     def _refresh(self, each: LevelLimit) -> None:
         span, level = each.limit.window.around(self.now), each.level
@@ -255,9 +250,9 @@ class Draft:
         last = self.balances.get(level)
         moved = (opened, None) if last is None else last.on(self.now, span.day, self.currency.since)
         day = self._refresh_at(each.limit, span, level, *moved)
-        for block in (*self._blocks.get(level, ()), *self._others_at(each)):
+        for block in self._named.get(level, ()):
             last = self.balances.get(block)
-            # There may be a thousand, of which few are not.
+            # There may be a page of them, of which few are not.
             if last is not None and last.is_as_of(self.now, day, each.limit.window, self.currency.since):
                 continue
             moved = (replace(opened, day=day), None) if last is None else last.moved_to(day)
@@ -281,7 +276,8 @@ class Draft:
     def _in_new_currency(self, limit: Limit, level: Account, span: Span, found: Balance) -> Balance:
         """Return a balance as the present currency has it, or as it is if old charges count and are waited for."""
         if found.is_empty:
-            return replace(Balance.opened(limit.window, span, self.currency.since), day=found.day)
+            opened = Balance.opened(limit.window, span, self.currency.since)
+            return replace(opened, day=found.day, open=found.open, was_charged=found.was_charged)
         # A level in mode track does not wait for old charges to stop counting. New ones may be there already.
         return found if limit.mode is Mode.ENFORCE else self._rebuilt(limit, level, span, found, None)
 
@@ -291,7 +287,10 @@ class Draft:
             each
             for level in self._path
             if level not in limited
-            for each in (self.balances[level], *self._own(level))
+            for each in (
+                self.balances[level],
+                *[self.balances[block] for block in self._named.get(level, ())],
+            )
         ]
         return [capped_sum((each.today, each.reserved)) for each in paying]
 
@@ -309,7 +308,7 @@ class Draft:
         moved = (opened, None) if last is None else last.on(self.now, day, since)
         self._forget_rule(level, *moved)
         day = moved[0].day
-        for block in self._blocks.get(level, ()):
+        for block in self._named.get(level, ()):
             last = self.balances.get(block)
             moved = (Balance.without_rule(day), None) if last is None else last.moved_to(day)
             self._forget_rule(block, *moved)
@@ -370,23 +369,20 @@ class Draft:
         return next((day.spent for day in self._past(level) if day.start == start), NOTHING)
 
     def _has_room(self, each: LevelLimit, cost: Cost) -> bool:
-        balance, own, maximum = self.balances[each.level], self._own(each.level), each.limit.maximum
-        if any(map(self._is_in_old_currency, (balance, *own, *self._waited_for(each)))):
+        balance, paying, maximum = self.balances[each.level], self._paying(each), each.limit.maximum
+        if paying.old is not None or self._is_in_old_currency(balance):
             return cost == NOTHING
-        spent, reserved = balance.counted_with(own)
-        return (
+        spent, reserved = counted(balance, paying.sums)
+        fits = (
             spent.information + reserved.information + cost.information <= maximum.information
             and spent.calls + reserved.calls + cost.calls <= maximum.calls
         )
+        if not fits and self._snapshot.every_block:
+            self.blocks.require_reached(each)
+        return fits
 
-    def _status(self, each: LevelLimit, own: Sequence[Balance], others: Sequence[Balance]) -> LevelStatus:
-        return status_of(each, self.balances[each.level], own, others, self.currency.since)
-
-    def _of_blocks(self, each: LevelLimit) -> Mapping[str, LevelStatus]:
-        paid = {block.block: self.balances[block] for block in self._blocks.get(each.level, ())}
-        every = [*paid.values()]
-        found = {block: self._status(each, [own], every) for block, own in paid.items() if not own.is_empty}
-        return found and {"": self._status(each, (), every)} | found
+    def _status(self, each: LevelLimit, paying: Paying) -> LevelStatus:
+        return status_of(each, self.balances[each.level], paying, self.currency.since)
 
     def _is_in_old_currency(self, balance: Balance) -> bool:
         return balance.reserved_since < self.currency.since
@@ -395,6 +391,9 @@ class Draft:
         for hold in reservation.holds:
             level = hold.level_of(reservation.account)
             balance = self.balances.get(level)
-            if balance is not None and hold.window_start >= balance.reserved_since:
-                reserved = balance.reserved - held if returns else balance.reserved + held
-                self._set(level, balance.with_reserved(reserved))
+            if balance is None:
+                continue
+            reserved = balance.reserved
+            if hold.window_start >= balance.reserved_since:
+                reserved = reserved - held if returns else reserved + held
+            self._set(level, balance.with_reserved(reserved, -1 if returns else 1))

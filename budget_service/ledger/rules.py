@@ -31,6 +31,7 @@ def decide(snapshot: Snapshot, act: Act, limits: AppliedLimits, now: Microsecond
     Raises:
         LimitsChangedError: The root's stored limits have changed since the limits were found, or these are none.
         HistoryNeededError: The snapshot needs the past days too.
+        BlocksNeededError: It needs a page of blocks; decide again then.
     """
     remembered, fingerprint = snapshot.remembered, act.fingerprint()
     if remembered is not None and now < remembered.keep_until:
@@ -42,4 +43,7 @@ def decide(snapshot: Snapshot, act: Act, limits: AppliedLimits, now: Microsecond
     if is_versioned and limits.version != snapshot.root.limits_version:
         raise LimitsChangedError
     case = Case(snapshot, limits, now, needs.levels)
+    if snapshot.page is not None:
+        case.read_blocks(snapshot.page)
+        return case.to_be_continued()
     return case.decided(fingerprint, act.decide(case))

@@ -8,6 +8,7 @@ from enum import Enum
 from msgspec import Struct, field
 
 from budget_service.ledger.balances import Balance, PastDay
+from budget_service.ledger.block_sums import BlockPage, BlocksRow
 from budget_service.ledger.currency import UNUSED, Currency
 from budget_service.ledger.outcomes import Answer, Outcome
 from budget_service.ledger.values import NOTHING, Account, Cost, Fingerprint, Hold, Limit, capped_sum
@@ -156,14 +157,6 @@ def held_since(since: Microseconds, level: Account, reservations: Iterable[Reser
     )
 
 
-def used_of(
-    changed: Iterable[Account], balances: Mapping[Account, Balance], before: Mapping[Account, Balance]
-) -> Mapping[Account, Balance]:
-    """Return the changed balances that are to be written: none of a block that got nothing yet."""
-    used = {each for each in changed if not each.block or each in before or not balances[each].is_unused}
-    return {each: balances[each] for each in changed if each in used}
-
-
 def forfeit_of(reservation: Reservation) -> JournalEntry:
     """Return the charge of a reservation that has lapsed and is forfeited."""
     return JournalEntry(
@@ -198,9 +191,9 @@ class Snapshot(Struct, frozen=True, gc=False, kw_only=True):
     """All that the rules need to know for one request.
 
     `balances` has every level of the account that was used before, and every level that `due` or `reservation`
-    holds; `blocks` are those of each level whose balances count beside its own, the ones that the request names or
-    all, and `block_count` is how many the root has; `others` are all further blocks of these levels, None without
-    the history where they are not known; `balances` and `past` have all of them too; `due` are the root's
+    holds; `blocks` are those of each level whose balances count beside its own, the ones that the request names, of a
+    `page` its own, or to read all; with `every_block` everybody pays; `rows` are those of the blocks of all these
+    levels, None of a level that never had any, and None at all where `blocks` are all there are; `due` are the root's
     reservations that have lapsed, the oldest MAX_EXPIRED_AT_ONCE of them, and `due_further` says that there may be
     more; `past` are the past days of the levels of the account, and `reservations` all that the root has not ended,
     both only after a HistoryNeededError (`past` is None without them); `reservation` is the one that the request
@@ -215,8 +208,9 @@ class Snapshot(Struct, frozen=True, gc=False, kw_only=True):
     root: RootRecord = RootRecord()
     balances: Mapping[Account, Balance] = field(default_factory=dict)
     blocks: Mapping[Account, Collection[Account]] = field(default_factory=dict)
-    others: Mapping[Account, Collection[Account]] | None = None
-    block_count: int = 0
+    every_block: bool = False
+    page: BlockPage | None = None
+    rows: Mapping[Account, BlocksRow | None] | None = field(default_factory=dict)
     due: tuple[Reservation, ...] = ()
     due_further: bool = False
     past: Mapping[Account, Iterable[PastDay]] | None = None
@@ -268,14 +262,16 @@ class DayChange(Struct, frozen=True, gc=False):
 class Change(Struct, frozen=True, gc=False, kw_only=True):
     """What a store has to write for one request, all of it or nothing.
 
-    `remembered` is None only if the request has to be decided again. `days` names a day of a level at most once.
+    `remembered` is None only if the request has to be decided again. Of `balances` those that are None go, and `rows`
+    are those of the blocks of levels. `days` names a day of a level at most once.
     `unpaid` are payments of the request's payer that are no more, by kind (release or query) and id. `closed` says of
     accounts whether they are.
     """
 
     root: RootRecord
     remembered: StoredOutcome | None
-    balances: Mapping[Account, Balance] = field(default_factory=dict)
+    balances: Mapping[Account, Balance | None] = field(default_factory=dict)
+    rows: Mapping[Account, BlocksRow] = field(default_factory=dict)
     opened: Reservation | None = None
     ended: tuple[str, ...] = ()
     journal: tuple[JournalEntry, ...] = ()

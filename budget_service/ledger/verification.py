@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.base import Base
+from budget_service.ledger.block_sums import NO_SUMS, BlocksRow, Sums
 from budget_service.ledger.chain import next_digest
 from budget_service.ledger.currency import UNUSED, Currency
 from budget_service.ledger.state import EntryKind, JournalEntry, Reservation, RootRecord
@@ -24,6 +25,7 @@ class Sum(Enum):
 
     SPENT = "spent"
     RESERVED = "reserved"
+    BLOCKS = "blocks"
     CURRENCY = "currency"
     TIME = "time"
     AHEAD = "ahead"
@@ -35,10 +37,11 @@ class Sum(Enum):
 class Difference:
     """A sum of a level that differs from the journal. `start` is that of its span, None for what is reserved.
 
-    Without a `unit` the numbers are of another kind. For a currency they are when it begins. For the time of a root
-    they are its last time, and the one nearest to it that is possible. For the state of an account they are 0 if it is
-    open and 1 if it is closed. For the journal `kept` is how many entries there were ever, and `rebuilt` how many are
-    found, or 0 if they are others.
+    For blocks `kept` is what no block of the level is said to have more of, spent and reserved together, and `rebuilt`
+    what one has. Without a `unit` the numbers are of another kind. For a currency they are when it begins. For the time
+    of a root they are its last time, and the one nearest to it that is possible. For the state of an account they are 0
+    if it is open and 1 if it is closed. For the journal `kept` is how many entries there were ever, and `rebuilt` how
+    many are found, or 0 if they are others.
     """
 
     level: Account
@@ -221,6 +224,22 @@ class Rebuilt:
         """Return what was last charged at a level that has no balance."""
         start = max(self.spent[level])
         yield from _compared(level, Sum.SPENT, start, NOTHING, self.spent[level][start])
+
+
+def block_differences(
+    level: Account, balance: Balance, rows: Mapping[Account, BlocksRow | None]
+) -> Iterator[Difference]:
+    """Compare what a block has with what its level says that no block has more of."""
+    row = rows.get(level.of_block(""))
+    known = None if row is None else row.known
+    if not level.block or (known is not None and known.rule != balance.rule):
+        # Blocks are read before anything is decided by another window.
+        return
+    most = NO_SUMS if known is None else known.paying.sums
+    own = Sums.of(balance)
+    for unit in Unit:
+        if own.spent.of(unit) > most.spent.of(unit) or own.taken.of(unit) > most.taken.of(unit):
+            yield Difference(level, unit, Sum.BLOCKS, None, most.taken.of(unit), own.taken.of(unit))
 
 
 def by_day(spans: Mapping[Microseconds, Cost], starts: Sequence[Microseconds]) -> dict[Microseconds, Cost]:

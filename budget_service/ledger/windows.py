@@ -51,6 +51,14 @@ class Window(NamedTuple):
         """Return the part of the span from a time on."""
         return self if time <= self.start else Window(time, self.end)
 
+    @staticmethod
+    def around_both(first: Window | None, second: Window | None) -> Window | None:
+        """Return the span from the start of the earlier one to the end of the later one, of those that there are."""
+        if first is None or second is None:
+            return first or second
+        ends = [each.end for each in (first, second) if each.end is not None]
+        return Window(min(first.start, second.start), max(ends) if len(ends) > 1 else None)
+
     @property
     def until(self) -> tuple[bool, Microseconds]:
         """What orders windows by their ends; one without an end is after all others."""

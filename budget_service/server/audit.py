@@ -10,7 +10,13 @@ from typing import NamedTuple
 from budget_service.ledger.base import Base, LevelFacts, is_trimmable
 from budget_service.ledger.state import EntryKind, JournalEntry
 from budget_service.ledger.values import Account
-from budget_service.ledger.verification import Difference, Rebuilt, RebuiltStates, held_by_level
+from budget_service.ledger.verification import (
+    Difference,
+    Rebuilt,
+    RebuiltStates,
+    block_differences,
+    held_by_level,
+)
 from budget_service.ledger.windows import Microseconds
 from budget_service.server.pacing import in_turns
 from budget_service.stores.interface import Store, StoreUnavailableError
@@ -151,7 +157,10 @@ async def _verify_from(
         held = held_by_level(page.reservations)
         for level, balance in page.balances:
             days, held_there = page.past.get(level, ()), held.get(level, ())
-            for difference in rebuilt.differences(level, balance, days, held_there, page.root.currency.since):
+            for difference in (
+                *rebuilt.differences(level, balance, days, held_there, page.root.currency.since),
+                *block_differences(level, balance, page.rows),
+            ):
                 found.note(difference)
         seen.update(level for level, _ in page.balances)
     account = Account((root,))

@@ -13,6 +13,7 @@ from budget_service.ledger.account_statement import AccountStatement
 from budget_service.ledger.act import Act
 from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.base import Base
+from budget_service.ledger.block_sums import BlocksRow
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.state import JournalEntry, Reservation, RootRecord
@@ -85,8 +86,8 @@ class BalancePage:
     """Some balances of a root, its record, its open reservations and its journal's last position, all at one time.
 
     After the first page, reservations that hold on none of these balances may be missing. `past` are the past days of
-    these balances. `after` leads to the next page, and is empty after the last one. A page may contain balances of an
-    earlier one. `clock` is the store's, no earlier than the rest.
+    these balances, and `rows` those of the blocks of their levels. `after` leads to the next page, and is empty after
+    the last one. A page may contain balances of an earlier one. `clock` is the store's, no earlier than the rest.
     """
 
     position: str
@@ -94,6 +95,7 @@ class BalancePage:
     clock: Microseconds
     balances: tuple[tuple[Account, Balance], ...]
     past: Mapping[Account, Sequence[PastDay]]
+    rows: Mapping[Account, BlocksRow | None]
     reservations: tuple[Reservation, ...]
     after: str
 

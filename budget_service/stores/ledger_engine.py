@@ -16,6 +16,7 @@ from typing import TypeAlias
 from budget_service.internal_errors import log_internal_error
 from budget_service.ledger.account_statement import AccountStatement, account_statement
 from budget_service.ledger.act import Act
+from budget_service.ledger.block_sums import BlocksNeededError
 from budget_service.ledger.leases import is_lease
 from budget_service.ledger.limits import AppliedLimits, LimitsChangedError
 from budget_service.ledger.outcomes import Answer
@@ -39,9 +40,6 @@ from budget_service.stores.wanted import Asked, wanted_by, wanted_to_read
 
 # Beyond this, the requests of a batch are hardly cheaper together.
 LARGE = 36
-# What takes longer to decide is committed in parts, since a store waits for an answer only so long: questions about
-# everybody do where levels have a thousand blocks.
-DECIDING_SECONDS = 0.2
 # How often a batch is begun again because others were quicker.
 MAX_ATTEMPTS = 16
 FAILED_BEFORE = "the store gave no good answer to those before"
@@ -136,7 +134,7 @@ class LedgerEngine:
             while queue.waiting:
                 await queue.group_commit.gather(len(queue.batch))
                 queue.batch = queue.waiting.take(self._most, queue.group_commit.share)
-                if queue.batch and not await self._serve(queue.batch):
+                if queue.batch and not await self._serve(queue.batch, queue.waiting):
                     # If each attempt were awaited in turn, no caller would get an answer in time.
                     queue.refuse(FAILED_BEFORE)
         except Exception as error:
@@ -150,12 +148,12 @@ class LedgerEngine:
             queue.batch = []
             queue.refuse(NOT_BEGUN)
 
-    async def _serve(self, batch: list[Waiting]) -> bool:
-        """Answer each request; return whether the store did its part."""
-        rest, attempts, history = batch, 0, False
+    async def _serve(self, batch: list[Waiting], waiting: Turns[Asked]) -> bool:
+        """Answer each request, or let it wait for another turn; return whether the store did its part."""
+        rest, attempts, attempt = batch, 0, Attempt(0)
         while rest and attempts < MAX_ATTEMPTS:
             try:
-                attempt = await self._attempt(rest, history=history)
+                attempt = await self._attempt(rest, attempt)
             except StoreError as error:
                 fail(rest, error)
                 return False
@@ -164,29 +162,34 @@ class LedgerEngine:
                     fail(rest, error)
                     return True
                 # Nothing was written. One request is at fault, and the others must not pay for it.
-                return await self._serve_each(rest)
+                return await self._serve_each(rest, waiting)
             # A caller that has left meanwhile is not charged.
             rest = [each for each in rest[attempt.decided :] if not each[0].done()]
-            history = attempt.needs_history
             attempts = 0 if attempt.has_advanced else attempts + 1
+            if attempt.reading:
+                # A root with thousands of blocks lets others have their turns after each page.
+                for answer, asked in reversed(rest):
+                    if asked[0].account.root == attempt.reading:
+                        waiting.add(asked[0].account, answer, asked, is_next=True)
+                rest = [each for each in rest if each[1][0].account.root != attempt.reading]
         fail(rest, StoreUnavailableError("others were quicker each time"))
         return True
 
-    async def _serve_each(self, batch: list[Waiting]) -> bool:
+    async def _serve_each(self, batch: list[Waiting], waiting: Turns[Asked]) -> bool:
         for number, each in enumerate(batch, 1):
-            if not await self._serve([each]):
+            if not await self._serve([each], waiting):
                 fail(batch[number:], StoreUnavailableError(FAILED_BEFORE))
                 return False
         return True
 
-    async def _attempt(self, batch: list[Waiting], *, history: bool) -> Attempt:
-        """Decide and commit as many as can be decided on what is loaded."""
+    async def _attempt(self, batch: list[Waiting], last: Attempt) -> Attempt:
+        """Decide and commit as many as can be decided on what is loaded, with what the last attempt needs."""
         began = perf_counter()
-        wanted = wanted_by([asked for _, asked in batch], history=history)
+        wanted = wanted_by([asked for _, asked in batch], history=last.needs_history, page=last.page)
         async with self._store.transaction(wanted) as transaction:
             loaded = perf_counter()
             view = View(transaction.loaded)
-            results, attempt = _decide(batch, view, transaction.loaded)
+            results, attempt = _decide(batch, view, transaction.loaded, last.page)
             decided = perf_counter()
             if not await transaction.commit(view.changes, lambda: _resolve_all(batch, results)):
                 return Attempt(0)
@@ -203,13 +206,16 @@ class LedgerEngine:
 class Attempt:
     """How many requests of a batch were decided, and what the next one needs.
 
-    `needs_history`: it needs the past days too. `has_ended`: lapsed reservations were ended for it, and there may be
-    more of them.
+    `needs_history`: it needs the past days too, and `page`: the blocks of a level behind one of them. `has_ended`:
+    lapsed reservations were ended for it, or blocks read, and there may be more of them; `reading`: the root that has
+    more blocks to be read.
     """
 
     decided: int
     needs_history: bool = False
+    page: tuple[Account, str] | None = None
     has_ended: bool = False
+    reading: str = ""
 
     @property
     def has_advanced(self) -> bool:
@@ -217,12 +223,11 @@ class Attempt:
         return self.decided > 0 or self.has_ended
 
 
-def _decide(batch: Iterable[Waiting], view: View, loaded: Loaded) -> tuple[list[Result], Attempt]:
+def _decide(
+    batch: Iterable[Waiting], view: View, loaded: Loaded, page: tuple[Account, str] | None
+) -> tuple[list[Result], Attempt]:
     results: list[Result] = []
-    until = perf_counter() + DECIDING_SECONDS
     for _, (act, limits) in batch:
-        if results and perf_counter() > until:
-            break
         now = view.root(act.account.root).now(loaded.clock)
         try:
             decision = decide(view.snapshot(act, limits, now), act, limits, now)
@@ -230,7 +235,9 @@ def _decide(batch: Iterable[Waiting], view: View, loaded: Loaded) -> tuple[list[
             results.append(error)
             continue
         except HistoryNeededError:
-            return results, Attempt(len(results), needs_history=True)
+            return results, Attempt(len(results), needs_history=True, page=None if results else page)
+        except BlocksNeededError as needed:
+            return results, Attempt(len(results), page=(needed.level, needed.after))
         except NotLoadedError:
             # The first request of a batch needs nothing but what it names itself.
             if not results:
@@ -239,7 +246,9 @@ def _decide(batch: Iterable[Waiting], view: View, loaded: Loaded) -> tuple[list[
         if decision.change is not None:
             view.note(act, limits, decision.change)
         if decision.answer is None:
-            return results, Attempt(len(results), has_ended=True)
+            is_reading = not results and loaded.page is not None and not loaded.page.is_last
+            reading = act.account.root if is_reading else ""
+            return results, Attempt(len(results), has_ended=True, reading=reading)
         results.append(decision.answer)
     return results, Attempt(len(results))
 

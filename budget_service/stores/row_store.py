@@ -14,7 +14,7 @@ from budget_service.ledger.base import Base
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
 from budget_service.ledger.state import JournalEntry, RootRecord
-from budget_service.ledger.values import Account, LevelLimit
+from budget_service.ledger.values import ANY, Account, LevelLimit
 from budget_service.stores.interface import (
     BackupFailedError,
     BalancePage,
@@ -134,11 +134,13 @@ class RowStore(ABC):
         is_last = len(page.rows) < most
         last = "" if is_last else max(page.rows)[1].partition("\t")[2]
         # Up to the last level with its days, all of one moment.
-        ranges = [
-            Range(root, f"{kind}\t{after}", f"{kind}{AFTER_TAB}" if is_last else f"{kind}\t{last}{AFTER_TAB}")
-            for kind in ("balances", "days")
-        ]
-        found = await self._read([(root, ROOTS)], [*ranges, all_of(root, "reservations")])
+        end = AFTER_TAB if is_last else f"\t{last}{AFTER_TAB}"
+        # A page may begin among the blocks of a level.
+        level = after.partition(ANY)[0]
+        begins = {"balances": after, "days": after, "blocks": level}
+        ranges = [Range(root, f"{kind}\t{begin}", f"{kind}{end}") for kind, begin in begins.items()]
+        keys = [(root, ROOTS), (root, f"blocks\t{level}")]
+        found = await self._read(keys, [*ranges, all_of(root, "reservations")])
         known, reservations = Known(), []
         past: dict[Account, list[PastDay]] = {}
         for key, text in found.rows.items():
@@ -156,6 +158,7 @@ class RowStore(ABC):
             clock=found.clock,
             balances=tuple(known.balances.items()),
             past=past,
+            rows=known.rows,
             reservations=tuple(reservations),
             after=last,
         )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import chain
 from typing import Generic, TypeVar
 
 from budget_service.ledger.balances import PastDay
+from budget_service.ledger.block_sums import BlockPage
 from budget_service.ledger.currency import END_OF_TIME
 from budget_service.ledger.state import PaidQuery, Reservation, RootRecord
 from budget_service.ledger.values import ANY, Account, Limit
@@ -46,6 +47,9 @@ from budget_service.stores.wanted import held_levels
 PURGED_PER_REQUEST = 6
 MAX_ATTEMPTS = 16
 MOST_QUESTIONS = 10_000
+# Deciding on so many takes the event loop some 20 ms; with the history, each may have 400 days.
+BLOCKS_AT_ONCE = 500
+BLOCKS_WITH_DAYS = 16
 
 Begun = TypeVar("Begun", bound=RowReading)
 
@@ -107,9 +111,7 @@ class LoadedRows(Generic[Begun]):
         self._held: dict[RootKey, Reservation] = {}
         # When the next reservation of a root lapses behind those that are due.
         self._next: dict[str, Microseconds] = {}
-        self.loaded = Loaded(
-            0, known.roots, known.balances, blocks=known.blocks, block_counts=known.block_counts
-        )
+        self.loaded = Loaded(0, known.roots, known.balances, rows=known.rows)
 
     async def load(self, most_due: int) -> None:
         """Load, mostly in one round trip. Raises OvertakenError, StoreUnavailableError or StoreDamagedError."""
@@ -119,12 +121,13 @@ class LoadedRows(Generic[Begun]):
         self._take(found.rows)
         for root in wanted.roots:
             known.lapses_from.setdefault(root, END_OF_TIME)
-            for counts in (known.block_counts, known.stored):
-                counts.setdefault(root, 0)
+            known.stored.setdefault(root, 0)
             if loaded.roots.get(root, RootRecord()).now(found.clock) >= known.lapses_from[root]:
                 await self._load_due(root, most_due)
         loaded.stored_limits = known.stored
         await self._load_held()
+        if wanted.page is not None:
+            await self._load_page(*wanted.page)
 
     def _keys(self) -> Iterator[RowKey]:
         wanted, known = self._wanted, self._known
@@ -144,34 +147,35 @@ class LoadedRows(Generic[Begun]):
     def _ranges(self) -> Iterator[Range]:
         wanted = self._wanted
         for level in dict.fromkeys(wanted.blocks):
-            if level not in self._known.blocks:
-                name = f"balances\t{level.text}"
-                yield Range(level.root, name + ANY, name + AFTER_STAR)
+            yield _blocks_of("balances", level)
         if wanted.history:
             for level in dict.fromkeys([*wanted.levels, *wanted.blocks]):
                 yield all_of(level.root, f"days\t{level.text}")
             for level in dict.fromkeys(wanted.blocks):
-                name = f"days\t{level.text}"
-                yield Range(level.root, name + ANY, name + AFTER_STAR)
+                yield _blocks_of("days", level)
             for root in wanted.roots:
                 yield all_of(root, "reservations")
 
-    def _unknown(self, levels: Iterable[Account]) -> Iterator[RowKey]:
-        known = self._known.balances
-        return (of_level("balances", level) for level in dict.fromkeys(levels) if level not in known)
+    def _unknown(self, levels: Sequence[Account]) -> Iterator[RowKey]:
+        """Return the keys of balances, and of what is known of the blocks of their levels."""
+        known = self._known
+        yield from (
+            of_level("balances", each) for each in dict.fromkeys(levels) if each not in known.balances
+        )
+        above = dict.fromkeys([each.of_block("") for each in levels])
+        yield from (of_level("blocks", each) for each in above if each not in known.rows)
 
     def _take(self, rows: Mapping[RowKey, str]) -> None:
         wanted, loaded, known = self._wanted, self.loaded, self._known
-        new: dict[Account, list[Account]] = {
-            level: [] for level in wanted.blocks if level not in known.blocks
-        }
+        new: dict[Account, list[Account]] = {level: [] for level in wanted.blocks}
         for key, text in rows.items():
             block = known.take(key, text)
             if block is not None and block.of_block("") in new:
                 new[block.of_block("")].append(block)
+        self._take_missing(wanted.levels)
         if wanted.history:
             self._take_history(rows)
-        known.blocks.update({level: frozenset(blocks) for level, blocks in new.items()})
+        loaded.blocks = {level: frozenset(blocks) for level, blocks in new.items()}
         for id_ in wanted.outcomes:
             if outcome := value_of(Decoders.outcome, of_id("outcomes", id_), rows):
                 loaded.outcomes[id_] = outcome
@@ -185,20 +189,20 @@ class LoadedRows(Generic[Begun]):
                 loaded.limits[level] = limit
         loaded.closed = {level for level in wanted.closed if of_level("closed", level) in rows}
 
+    def _take_missing(self, levels: Sequence[Account]) -> None:
+        """Note of levels whose rows of blocks were read that there is none."""
+        for level in levels:
+            self._known.rows.setdefault(level.of_block(""), None)
+
     def _take_history(self, rows: Mapping[RowKey, str]) -> None:
-        past: dict[Account, dict[Microseconds, PastDay]] = {}
         open_: dict[str, list[Reservation]] = {root: [] for root in self._wanted.roots}
         for key, text in rows.items():
             root, name = key
-            kind, _, rest = name.partition("\t")
-            if kind == "days":
-                day = read_row(Decoders.day, key, text)
-                past.setdefault(Account.of_text(rest.partition("\t")[0]), {})[day.start] = day
-            elif kind == "reservations":
+            if name.startswith("reservations\t"):
                 each = read_row(Decoders.reservation, key, text)
                 self._held[root, each.reservation_id] = each
                 open_[root].append(each)
-        self.loaded.past = past
+        self.loaded.past = _days_in(rows)
         self.loaded.open = {root: tuple(found) for root, found in open_.items()}
 
     def _take_payments(self, keys: Iterable[PaymentKey], rows: Mapping[RowKey, str]) -> None:
@@ -238,7 +242,21 @@ class LoadedRows(Generic[Begun]):
             rows = (await self._begun.read(keys)).rows
             for name, text in rows.items():
                 self._known.take(name, text)
+            self._take_missing(held)
             self._take_payments(paid, rows)
+
+    async def _load_page(self, level: Account, after: str) -> None:
+        """Load the next blocks of a level, with the history also their past days."""
+        most = BLOCKS_AT_ONCE if self.loaded.past is None else BLOCKS_WITH_DAYS
+        rows = (await self._begun.read((), [_blocks_of("balances", level, after, most)])).rows
+        found = [self._known.take(key, text) for key, text in rows.items()]
+        blocks = tuple(sorted(each for each in found if each is not None))
+        if self.loaded.past is not None and blocks:
+            days = (
+                await self._begun.read((), [all_of(level.root, f"days\t{each.text}") for each in blocks])
+            ).rows
+            self.loaded.past |= _days_in(days)
+        self.loaded.page = BlockPage(level, after, blocks, is_last=len(blocks) < most)
 
     async def commit(
         self: LoadedRows[RowTransaction], changes: Changes, committed: Callable[[], None]
@@ -263,7 +281,11 @@ class LoadedRows(Generic[Begun]):
         writes = Writes(of_payers | times, purged=PURGED_PER_REQUEST * len(changes.outcomes))
         puts, deletes = writes.puts, writes.deletes
         for level, balance in changes.balances.items():
-            puts.append(Put(of_level("balances", level), text_of(balance)))
+            if balance is None:
+                deletes.append(of_level("balances", level))
+            else:
+                puts.append(Put(of_level("balances", level), text_of(balance)))
+        puts.extend(Put(of_level("blocks", level), text_of(row)) for level, row in changes.rows.items())
         for (level, start), each in changes.days.items():
             key = of_day(level, start)
             puts.append(Put(key, text_of(each.applied(value_of(Decoders.day, key, days)))))
@@ -325,3 +347,20 @@ class LoadedRows(Generic[Begun]):
             writes.deletes.append(key)
         else:
             writes.puts.append(Put(key, text_of(value)))
+
+
+def _days_in(rows: Mapping[RowKey, str]) -> dict[Account, dict[Microseconds, PastDay]]:
+    """Return the past days of each level."""
+    past: dict[Account, dict[Microseconds, PastDay]] = {}
+    for key, text in rows.items():
+        kind, _, rest = key[1].partition("\t")
+        if kind == "days":
+            day = read_row(Decoders.day, key, text)
+            past.setdefault(Account.of_text(rest.partition("\t")[0]), {})[day.start] = day
+    return past
+
+
+def _blocks_of(kind: str, level: Account, after: str = "", at_most: int | None = None) -> Range:
+    """Return the rows of the blocks of a level, behind one of them."""
+    name = f"{kind}\t{level.text}"
+    return Range(level.root, name + ANY + after, name + AFTER_STAR, at_most)

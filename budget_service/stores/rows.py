@@ -5,6 +5,7 @@ A key is the name of a kind, a tab and what the row is about; no name of an acco
     roots                            RootRow
     bases                            Base: what stands for dropped entries of the journal
     balances TAB LEVEL               Balance, the fields in their order; LEVEL*BLOCK is that of a block
+    blocks TAB LEVEL                 BlocksRow: what is known of all blocks of a level
     days TAB LEVEL TAB START         PastDay: what was charged at a level, or by a block of it, on a day that is over
     limits TAB LEVEL                 Limit
     closed TAB ACCOUNT               true
@@ -24,6 +25,7 @@ from msgspec.json import Decoder, Encoder
 
 from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.base import Base
+from budget_service.ledger.block_sums import BlocksRow
 from budget_service.ledger.currency import END_OF_TIME
 from budget_service.ledger.journal import require_well_formed
 from budget_service.ledger.state import JournalEntry, PaidQuery, Reservation, RootRecord, StoredOutcome
@@ -49,13 +51,11 @@ Value = TypeVar("Value")
 class RootRow(Struct, frozen=True, gc=False):
     """The record of a root, and facts of its rows that nobody has to search for.
 
-    No open reservation lapses before `lapses_from`. `blocks` have a balance at the root, and `stored` is how many
-    limits and closed accounts it has.
+    No open reservation lapses before `lapses_from`, and `stored` is how many limits and closed accounts there are.
     """
 
     record: RootRecord = RootRecord()
     lapses_from: Microseconds = END_OF_TIME
-    blocks: int = 0
     stored: int = 0
 
 
@@ -65,6 +65,7 @@ class Decoders:
     root = Decoder(RootRow)
     base = Decoder(Base)
     balance = Decoder(Balance)
+    blocks = Decoder(BlocksRow)
     day = Decoder(PastDay)
     limit = Decoder(Limit)
     reservation = Decoder(Reservation)
@@ -151,36 +152,36 @@ def _safe(id_: str) -> str:
 class Known(Struct):
     """What is known of the rows; a store that nobody else writes into knows it from one batch to the next.
 
-    The engine adds to the first four what it decides.
+    The engine adds to the first three what it decides.
     """
 
     roots: dict[str, RootRecord] = field(default_factory=dict)
     balances: dict[Account, Balance] = field(default_factory=dict)
-    blocks: dict[Account, frozenset[Account]] = field(default_factory=dict)
-    block_counts: dict[str, int] = field(default_factory=dict)
+    rows: dict[Account, BlocksRow | None] = field(default_factory=dict)
     stored: dict[str, int] = field(default_factory=dict)
     lapses_from: dict[str, Microseconds] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
         """How much that is."""
-        return max(len(self.balances), len(self.blocks), len(self.lapses_from))
+        return max(len(self.balances), len(self.rows), len(self.lapses_from))
 
     def take(self, key: RowKey, text: str) -> Account | None:
-        """Take a row of a root or of a balance, and return the level of a block."""
+        """Take a row of a root, of a balance or of blocks, and return the block that a balance is of."""
         root, name = key
         if name == ROOTS:
             row = read_row(Decoders.root, key, text)
             self.roots[root] = row.record
-            self.block_counts[root], self.stored[root] = row.blocks, row.stored
-            self.lapses_from[root] = row.lapses_from
+            self.stored[root], self.lapses_from[root] = row.stored, row.lapses_from
         elif name.startswith("balances\t"):
             level = Account.of_text(name[9:])
             self.balances[level] = read_row(Decoders.balance, key, text)
             return level if level.block else None
+        elif name.startswith("blocks\t"):
+            self.rows[Account.of_text(name[7:])] = read_row(Decoders.blocks, key, text)
         return None
 
     def row_of(self, root: str, record: RootRecord) -> Put:
         """Return the row of a root."""
-        row = RootRow(record, self.lapses_from[root], self.block_counts[root], self.stored[root])
+        row = RootRow(record, self.lapses_from[root], self.stored[root])
         return Put((root, ROOTS), text_of(row))

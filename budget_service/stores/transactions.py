@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from budget_service.ledger.balances import Balance, PastDay
+from budget_service.ledger.block_sums import BlockPage, BlocksRow
 from budget_service.ledger.state import (
     DayChange,
     JournalEntry,
@@ -34,7 +35,7 @@ class Wanted:
     whose stored limits and closed accounts are to be counted, and `limits` levels whose stored limit is wanted; of
     `closed` accounts it is wanted whether they are. With the `history` the past days of the levels and all reservations
     of the roots are wanted too, which a batch seldom needs. Of levels whose `blocks` are wanted all blocks are, with
-    balances and past days as if each were named; of roots in `opening` it is wanted how many blocks they have.
+    balances and past days as if each were named; of a `page` the next blocks of its level, behind one of them.
     """
 
     roots: frozenset[str]
@@ -47,7 +48,7 @@ class Wanted:
     closed: Sequence[Account] = ()
     history: bool = False
     blocks: Sequence[Account] = ()
-    opening: frozenset[str] = frozenset()
+    page: tuple[Account, str] | None = None
 
 
 @dataclass(slots=True)
@@ -59,7 +60,8 @@ class Loaded:
     are those of the wanted levels and of all that a due or wanted reservation holds. `payments` has every key that was
     wanted, with None if nothing was paid. `past` are the past days of the wanted levels by their starts, and `open` the
     reservations of each root that have not been ended; both only with the history, and `past` is None without it.
-    `blocks` are those of the levels where they are wanted, and maybe of others, and `block_counts` how many roots have.
+    `blocks` are those of the levels where they are wanted, and `rows` those of the blocks of the wanted levels and of
+    all that are held, None where there is none.
     The engine adds to these mappings what it decides.
     """
 
@@ -77,7 +79,8 @@ class Loaded:
     past: dict[Account, dict[Microseconds, PastDay]] | None = None
     open: dict[str, tuple[Reservation, ...]] = field(default_factory=dict)
     blocks: dict[Account, frozenset[Account]] = field(default_factory=dict)
-    block_counts: dict[str, int] = field(default_factory=dict)
+    rows: dict[Account, BlocksRow | None] = field(default_factory=dict)
+    page: BlockPage | None = None
 
 
 @dataclass(slots=True)
@@ -89,7 +92,8 @@ class Changes:
     """
 
     roots: dict[str, RootRecord] = field(default_factory=dict)
-    balances: dict[Account, Balance] = field(default_factory=dict)
+    balances: dict[Account, Balance | None] = field(default_factory=dict)
+    rows: dict[Account, BlocksRow] = field(default_factory=dict)
     days: dict[tuple[Account, Microseconds], DayChange] = field(default_factory=dict)
     outcomes: dict[RootKey, StoredOutcome] = field(default_factory=dict)
     payments: dict[PaymentKey, Payment | None] = field(default_factory=dict)

@@ -59,11 +59,14 @@ class Turns(Generic[Asked]):
         """Whether more than one root has asked lately."""
         return self._recent.are_several
 
-    def add(self, account: Account, answer: _Future, asked: Asked) -> None:
-        """Let a request wait, under the future of its answer."""
+    def add(self, account: Account, answer: _Future, asked: Asked, *, is_next: bool = False) -> None:
+        """Let a request wait, under the future of its answer; one that `is_next` before all others of its account."""
         self._recent.note(account.root)
         accounts = self._roots.setdefault(account.root, OrderedDict())
-        accounts.setdefault(account, OrderedDict())[answer] = asked
+        waiting = accounts.setdefault(account, OrderedDict())
+        waiting[answer] = asked
+        if is_next:
+            waiting.move_to_end(answer, last=False)
         self._count += 1
 
     def drop(self, account: Account, answer: _Future) -> None:

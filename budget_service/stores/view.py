@@ -10,6 +10,7 @@ from itertools import chain
 
 from budget_service.ledger.act import Act, Needs
 from budget_service.ledger.balances import Balance, PastDay
+from budget_service.ledger.block_sums import BlockPage
 from budget_service.ledger.chain import chained
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.state import (
@@ -38,6 +39,7 @@ class View:
     def __init__(self, loaded: Loaded) -> None:
         self.changes = Changes()
         self._loaded = loaded
+        self._unread = loaded.page
 
     def root(self, root: str) -> RootRecord:
         """Return what is kept once for a root account."""
@@ -53,9 +55,9 @@ class View:
         due = self._due(root) if needs.is_limited else ()
         reservation = self._named(act.account, needs)
         named = due if reservation is None else (*due, reservation)
-        blocks = self._blocks(needs)
-        others = self._others(needs, blocks)
-        levels = [*needs.levels, *chain.from_iterable((*blocks.values(), *(others or {}).values()))]
+        page = self._page(needs)
+        blocks = _blocks(needs) if page is None else {page.level: page.blocks}
+        levels = [*needs.levels, *chain.from_iterable(blocks.values())]
         if named:
             levels += held_levels(named)
         outcomes = ((id_, loaded.outcomes.get((root, id_))) for id_ in needs.outcomes)
@@ -63,8 +65,9 @@ class View:
             root=self.root(root),
             balances=self._balances(levels),
             blocks=blocks,
-            others=others,
-            block_count=loaded.block_counts.get(root, 0),
+            every_block=needs.every_block,
+            page=page,
+            rows={level.of_block(""): loaded.rows[level.of_block("")] for level in levels},
             due=due,
             due_further=bool(due) and root in loaded.due_further,
             past=self._past(),
@@ -90,7 +93,7 @@ class View:
             due_further=account.root in self._loaded.due_further,
             balances=self._balances(names),
             blocks=blocks,
-            others={},
+            rows=None,
             past=self._past(),
             reservations=self._reservations(account.root),
             clock=self._loaded.clock,
@@ -100,11 +103,14 @@ class View:
         """Take a change into the view."""
         loaded, changes, root = self._loaded, self.changes, act.account.root
         changes.roots[root] = loaded.roots[root] = chained(change.root, self.root(root), change.journal)
-        for level in change.balances:
-            if level.block and level not in loaded.balances:
-                self._note_block(level)
-        loaded.balances.update(change.balances)
         changes.balances.update(change.balances)
+        for level, balance in change.balances.items():
+            if balance is None:
+                del loaded.balances[level]
+            else:
+                loaded.balances[level] = balance
+        loaded.rows.update(change.rows)
+        changes.rows.update(change.rows)
         key = (root, act.request_id)
         if change.remembered is not None:
             changes.outcomes[key] = loaded.outcomes[key] = change.remembered
@@ -120,29 +126,10 @@ class View:
         changes.limits.update(change.limits)
         changes.closed.update(change.closed)
 
-    def _note_block(self, block: Account) -> None:
-        """Add a block that gets its first balance at a level."""
-        loaded, level = self._loaded, block.of_block("")
-        if level in loaded.blocks:
-            loaded.blocks[level] |= {block}
-        if level.depth == 1 and level.root in loaded.block_counts:
-            loaded.block_counts[level.root] += 1
-
-    def _blocks(self, needs: Needs) -> Mapping[Account, Collection[Account]]:
-        if needs.every_block:
-            return {level: blocks for level in needs.levels if (blocks := self._loaded.blocks[level])}
-        named = needs.blocks
-        return {level: [level.of_block(block) for block in named] for level in needs.levels} if named else {}
-
-    def _others(
-        self, needs: Needs, blocks: Mapping[Account, Collection[Account]]
-    ) -> Mapping[Account, Collection[Account]] | None:
-        """Return the blocks of the levels that are not among these; None: they are not known."""
-        if needs.every_block:
-            return {}
-        if self._loaded.past is None:
-            return None
-        return {level: self._loaded.blocks[level].difference(blocks.get(level, ())) for level in needs.levels}
+    def _page(self, needs: Needs) -> BlockPage | None:
+        """Return the page of blocks that was loaded, once: for the act that needs it."""
+        page, self._unread = self._unread, None
+        return page if page is not None and page.level in needs.levels else None
 
     def _named(self, account: Account, needs: Needs) -> Reservation | None:
         """Return the reservation that an act names, if it may; it may have lapsed."""
@@ -235,3 +222,8 @@ class View:
                     self._loaded.payments[payer, kind, id_] = found
         for kind, id_ in change.unpaid:
             self.changes.payments[payer, kind, id_] = self._loaded.payments[payer, kind, id_] = None
+
+
+def _blocks(needs: Needs) -> Mapping[Account, Collection[Account]]:
+    named = needs.blocks
+    return {level: [level.of_block(block) for block in named] for level in needs.levels} if named else {}

@@ -15,14 +15,14 @@ from budget_service.stores.transactions import PaymentKey, Wanted
 Asked: TypeAlias = tuple[Act, AppliedLimits]
 
 
-def wanted_by(batch: Sequence[Asked], *, history: bool = False) -> Wanted:
-    """Return what a batch of acts needs, with the history if it is needed: then every block of their levels too."""
+def wanted_by(
+    batch: Sequence[Asked], *, history: bool = False, page: tuple[Account, str] | None = None
+) -> Wanted:
+    """Return what a batch of acts needs, with the history and a page of blocks if they are needed."""
     found = [(act.account.root, act, act.needs(), limits) for act, limits in batch]
     return Wanted(
         roots=frozenset([root for root, _, _, _ in found]),
         levels=[level for _, _, needs, _ in found for level in _levels(needs)],
-        blocks=[level for _, _, needs, _ in found if history or needs.every_block for level in needs.levels],
-        opening=frozenset([root for root, _, needs, _ in found if needs.blocks]),
         outcomes=[(root, id_) for root, act, needs, _ in found for id_ in (act.request_id, *needs.outcomes)],
         payments=[key for _, act, needs, limits in found for key in _payments(act.account, needs, limits)],
         reservations=[
@@ -34,6 +34,7 @@ def wanted_by(batch: Sequence[Asked], *, history: bool = False) -> Wanted:
         limits=[level for _, _, needs, _ in found for level in needs.limits],
         closed=[level for _, _, needs, _ in found for level in needs.closed],
         history=history,
+        page=page,
     )
 
 

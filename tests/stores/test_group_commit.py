@@ -345,7 +345,7 @@ async def test_whoever_has_its_turn_when_something_unforeseen_happens_is_told(
     """The error says that it may have been done, and to those behind that nothing was begun; later calls are served."""
     behind: list[asyncio.Task[Answer]] = []
 
-    async def fails(_: object) -> None:
+    async def fails(*_: object) -> None:
         behind.extend(begun(any_store, 2))
         await asyncio.sleep(0)
         raise RuntimeError("acme/ann")

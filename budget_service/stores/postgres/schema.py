@@ -13,7 +13,7 @@ from budget_service.stores.interface import StoreUnavailableError, StoreUnusable
 from budget_service.stores.postgres.connections import Session
 from budget_service.tuning import Tuning
 
-SCHEMA_VERSION = 16
+SCHEMA_VERSION = 17
 MIN_SERVER_VERSION = 140000
 
 SQL = Path(__file__).parent / "sql"

@@ -9,7 +9,7 @@ from redis.exceptions import RedisError
 from budget_service.stores.interface import StoreUnavailableError, StoreUnusableError
 from budget_service.stores.interface import require_schema as require_own
 
-SCHEMA_VERSION = 18
+SCHEMA_VERSION = 19
 SCHEMA_KEY = "gris:schema"
 SCHEMA = str(SCHEMA_VERSION)
 

@@ -13,7 +13,7 @@ from budget_service.stores.rows import Decoders
 from budget_service.stores.sqlite.integrity import require_sound
 from budget_service.tuning import DEFAULTS
 
-SCHEMA_VERSION = 19
+SCHEMA_VERSION = 20
 CACHE_KIBIBYTES = 192 * 1024
 # Some 40 MB. SQLite's own thousand pages hold a few commits of charges on many accounts, and to move them into the file
 # takes two more turns of the disk, for which all callers wait.

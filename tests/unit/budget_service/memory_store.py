@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +13,7 @@ from budget_service.ledger.account_statement import AccountStatement, account_st
 from budget_service.ledger.act import Act, Needs
 from budget_service.ledger.balances import Balance, PastDay
 from budget_service.ledger.base import Base
+from budget_service.ledger.block_sums import BlockPage, BlocksNeededError, BlocksRow
 from budget_service.ledger.chain import chained
 from budget_service.ledger.limits import AppliedLimits, StoredLimits
 from budget_service.ledger.outcomes import Answer
@@ -36,6 +37,8 @@ from budget_service.stores.interface import (
     BalancePage,
     Clock,
 )
+from budget_service.stores.wanted import held_levels
+from tests.unit.budget_service.memory_transactions import page_of
 
 _Paid = TypeVar("_Paid")
 
@@ -58,17 +61,25 @@ class MemoryStore:
     dropped: set[int] = field(default_factory=set)
     stored: dict[Account, Limit] = field(default_factory=dict)
     closed: set[Account] = field(default_factory=set)
+    rows: dict[Account, BlocksRow] = field(default_factory=dict)
 
     async def apply(self, act: Act, limits: AppliedLimits) -> Answer:
         """Decide, write, answer."""
+        page: BlockPage | None = None
+        history = False
         while True:
             root = self._root(act.account)
-            snapshot = self._snapshot(act, limits, root)
+            snapshot = self._snapshot(act, limits, root, page)
+            snapshot = self._with_history(act.account, snapshot) if history else snapshot
             try:
                 decision = decide(snapshot, act, limits, root.now(self.clock()))
             except HistoryNeededError:
-                snapshot = self._with_history(act.account, snapshot)
-                decision = decide(snapshot, act, limits, root.now(self.clock()))
+                history = True
+                continue
+            except BlocksNeededError as needed:
+                page = page_of(self.kept, needed.level, needed.after)
+                continue
+            page = None
             if decision.change is not None:
                 self._write(act, limits, decision.change)
             if decision.answer is not None:
@@ -83,7 +94,7 @@ class MemoryStore:
             root=root,
             balances=self.kept,
             blocks={level: self._blocks(level) for level in account.levels},
-            others={},
+            rows=None,
             due=due,
             due_further=len(due) == self.expired_at_once,
             clock=self.clock(),
@@ -127,7 +138,8 @@ class MemoryStore:
         held = tuple(each for each in self.reservations.values() if each.account.root == root)
         record = self._root(Account((root,)))
         position = str(len(self.entries) or "")
-        return BalancePage(position, record, self.clock(), found, self._past(root), held, "")
+        rows: Mapping[Account, BlocksRow | None] = {**self.rows}
+        return BalancePage(position, record, self.clock(), found, self._past(root), rows, held, "")
 
     async def open_reservations(self, roots: Sequence[str]) -> int:
         """Count those that have not lapsed."""
@@ -177,17 +189,11 @@ class MemoryStore:
     def _blocks(self, level: Account) -> list[Account]:
         return [each for each in self.kept if each != level and each.of_block("") == level]
 
-    def _paying(self, needs: Needs) -> dict[Account, list[Account]]:
-        """Find the blocks that an act names, or all."""
-        if needs.every_block:
-            return {level: self._blocks(level) for level in needs.levels}
+    def _paying(self, needs: Needs, page: BlockPage | None) -> Mapping[Account, Collection[Account]]:
+        """Find the blocks that an act names, or those of a page."""
+        if page is not None:
+            return {page.level: page.blocks}
         return {level: [level.of_block(each) for each in needs.blocks] for level in needs.levels}
-
-    def _not_paying(self, needs: Needs) -> dict[Account, list[Account]]:
-        return {
-            level: [each for each in self._blocks(level) if each not in paying]
-            for level, paying in self._paying(needs).items()
-        }
 
     def _due(self, root: str, now: Microseconds) -> tuple[Reservation, ...]:
         lapsed = [
@@ -209,19 +215,23 @@ class MemoryStore:
         days = self.past.setdefault(each.level, {})
         days[each.start] = each.applied(days.get(each.start))
 
-    def _snapshot(self, act: Act, limits: AppliedLimits, root: RootRecord) -> Snapshot:
+    def _snapshot(
+        self, act: Act, limits: AppliedLimits, root: RootRecord, page: BlockPage | None
+    ) -> Snapshot:
         account, needs = act.account, act.needs()
         due = self._due(account.root, root.now(self.clock())) if needs.is_limited else ()
         named = self.reservations.get(needs.reservation_id)
         reservation = named if named is not None and named.account == account else None
         questions = (reservation.query_id,) if reservation and needs.questions else needs.questions
         payer = limits.payer(account) if limits.levels else ""
+        named_levels = [*needs.levels, *held_levels([*due, *([reservation] if reservation else [])])]
         return Snapshot(
             root=root,
             balances=self.kept,
-            blocks=self._paying(needs),
-            others=self._not_paying(needs),
-            block_count=sum(each.path == (account.root,) and each.block != "" for each in self.kept),
+            blocks=self._paying(needs, page),
+            every_block=needs.every_block,
+            page=page,
+            rows={level.of_block(""): self.rows.get(level.of_block("")) for level in named_levels},
             due=due,
             due_further=len(due) == self.expired_at_once,
             reservation=reservation,
@@ -246,7 +256,10 @@ class MemoryStore:
             self.remembered[account.root, act.request_id] = change.remembered
         for day in change.days:
             self._add(day)
-        self.kept.update(change.balances)
+        for level, balance in change.balances.items():
+            self.kept.pop(level, None)
+            self.kept |= {} if balance is None else {level: balance}
+        self.rows.update(change.rows)
         self.entries.extend(change.journal)
         for reservation_id in change.ended:
             del self.reservations[reservation_id]

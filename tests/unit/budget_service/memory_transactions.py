@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from budget_service.ledger.balances import Balance, PastDay
+from budget_service.ledger.block_sums import BlockPage, BlocksRow
 from budget_service.ledger.state import JournalEntry, PaidQuery, Reservation, RootRecord, StoredOutcome
 from budget_service.ledger.values import Account
 from budget_service.ledger.windows import Microseconds
+from budget_service.stores import row_transactions
 from budget_service.stores.interface import Clock
 from budget_service.stores.transactions import Changes, Loaded, PaymentKey, RootKey, Transaction, Wanted
 from budget_service.stores.wanted import held_levels
+
+
+def page_of(balances: Collection[Account], level: Account, after: str) -> BlockPage:
+    """Return the next blocks of a level that have balances."""
+    found = sorted(each for each in balances if each.block > after and each.of_block("") == level)
+    most = row_transactions.BLOCKS_AT_ONCE
+    return BlockPage(level, after, tuple(found[:most]), is_last=len(found) < most)
 
 
 async def at_once() -> None:
@@ -36,6 +45,7 @@ class MemoryTransactions:
     reservations: dict[RootKey, Reservation] = field(default_factory=dict)
     journal: list[JournalEntry] = field(default_factory=list)
     past: dict[Account, dict[Microseconds, PastDay]] = field(default_factory=dict)
+    rows: dict[Account, BlocksRow] = field(default_factory=dict)
 
     @asynccontextmanager
     async def transaction(self, wanted: Wanted) -> AsyncIterator[Transaction]:
@@ -65,21 +75,23 @@ class MemoryTransactions:
             if found is not None:
                 paid_for = (payer, "query", found.query_id)
                 loaded.payments[paid_for] = self.payments.get(paid_for)
-        named = [each for each in loaded.reservations.values() if each is not None]
-        held = held_levels([*named, *(each for due in loaded.due.values() for each in due)])
+        open_ = [each for each in loaded.reservations.values() if each is not None]
+        held = held_levels([*open_, *(each for due in loaded.due.values() for each in due)])
         loaded.balances = {
             level: self.balances[level] for level in (*wanted.levels, *held) if level in self.balances
         }
+        named = [*wanted.levels, *held]
+        loaded.rows = {level.of_block(""): self.rows.get(level.of_block("")) for level in named}
         blocks = [each for each in self.balances if each.block and each.of_block("") in wanted.blocks]
         loaded.balances |= {each: self.balances[each] for each in blocks}
         loaded.blocks = {
             level: frozenset([each for each in blocks if each.of_block("") == level])
             for level in wanted.blocks
         }
-        loaded.block_counts = {
-            root: sum(each.path == (root,) and each.block != "" for each in self.balances)
-            for root in wanted.opening
-        }
+        if wanted.page is not None:
+            loaded.page = page_of(self.balances, *wanted.page)
+            blocks += loaded.page.blocks
+            loaded.balances |= {each: self.balances[each] for each in loaded.page.blocks}
         if wanted.history:
             loaded.past = {level: dict(self.past.get(level, {})) for level in (*wanted.levels, *blocks)}
             loaded.open = {
@@ -95,7 +107,10 @@ class MemoryTransactions:
             return False
         self.revision += 1
         self.roots |= changes.roots
-        self.balances |= changes.balances
+        for level, balance in changes.balances.items():
+            self.balances.pop(level, None)
+            self.balances |= {} if balance is None else {level: balance}
+        self.rows |= changes.rows
         self.outcomes |= changes.outcomes
         for (level, start), day in changes.days.items():
             days = self.past.setdefault(level, {})

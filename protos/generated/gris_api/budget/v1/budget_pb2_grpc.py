@@ -132,8 +132,8 @@ class BudgetServiceServicer(object):
 
     def ReserveBudget(self, request, context):
         """Reserves the worst case of a question before it runs. INVALID_ARGUMENT with reason SUM_OVERFLOW: the sum of a level
-        that only records, or has no limit, would not fit into 64 bits. FAILED_PRECONDITION with reason TOO_MANY_BLOCKS: the
-        root has as many blocks as it may have, and one of these is not among them.
+        that only records, or has no limit, would not fit into 64 bits. FAILED_PRECONDITION with reason TOO_MANY_BLOCKS:
+        something is charged or held of as many blocks of the root as may be, and of one of these nothing is.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

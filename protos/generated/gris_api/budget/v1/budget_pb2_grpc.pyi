@@ -63,8 +63,8 @@ class BudgetServiceStub:
         gris_api.budget.v1.budget_pb2.ReserveBudgetResponse,
     ]
     """Reserves the worst case of a question before it runs. INVALID_ARGUMENT with reason SUM_OVERFLOW: the sum of a level
-    that only records, or has no limit, would not fit into 64 bits. FAILED_PRECONDITION with reason TOO_MANY_BLOCKS: the
-    root has as many blocks as it may have, and one of these is not among them.
+    that only records, or has no limit, would not fit into 64 bits. FAILED_PRECONDITION with reason TOO_MANY_BLOCKS:
+    something is charged or held of as many blocks of the root as may be, and of one of these nothing is.
     """
 
     UpdateBudget: grpc.UnaryUnaryMultiCallable[
@@ -141,8 +141,8 @@ class BudgetServiceAsyncStub:
         gris_api.budget.v1.budget_pb2.ReserveBudgetResponse,
     ]
     """Reserves the worst case of a question before it runs. INVALID_ARGUMENT with reason SUM_OVERFLOW: the sum of a level
-    that only records, or has no limit, would not fit into 64 bits. FAILED_PRECONDITION with reason TOO_MANY_BLOCKS: the
-    root has as many blocks as it may have, and one of these is not among them.
+    that only records, or has no limit, would not fit into 64 bits. FAILED_PRECONDITION with reason TOO_MANY_BLOCKS:
+    something is charged or held of as many blocks of the root as may be, and of one of these nothing is.
     """
 
     UpdateBudget: grpc.aio.UnaryUnaryMultiCallable[
@@ -223,8 +223,8 @@ class BudgetServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[gris_api.budget.v1.budget_pb2.ReserveBudgetResponse, collections.abc.Awaitable[gris_api.budget.v1.budget_pb2.ReserveBudgetResponse]]:
         """Reserves the worst case of a question before it runs. INVALID_ARGUMENT with reason SUM_OVERFLOW: the sum of a level
-        that only records, or has no limit, would not fit into 64 bits. FAILED_PRECONDITION with reason TOO_MANY_BLOCKS: the
-        root has as many blocks as it may have, and one of these is not among them.
+        that only records, or has no limit, would not fit into 64 bits. FAILED_PRECONDITION with reason TOO_MANY_BLOCKS:
+        something is charged or held of as many blocks of the root as may be, and of one of these nothing is.
         """
 
     @abc.abstractmethod

@@ -18,7 +18,13 @@ from budget_service.ledger.limits import LimitsChangedError
 from budget_service.ledger.outcomes import Answer, Cancelled, Charged, Held, LimitsSet, Refused, Reserved
 from budget_service.ledger.state import RootRecord
 from budget_service.ledger.values import NOTHING, Account, Cost, Hold, Limit, Mode
-from budget_service.ledger.verification import Difference, Rebuilt, RebuiltStates, held_by_level
+from budget_service.ledger.verification import (
+    Difference,
+    Rebuilt,
+    RebuiltStates,
+    block_differences,
+    held_by_level,
+)
 from budget_service.ledger.windows import DAY, Microseconds
 from tests.support.budget_samples import COMPANY
 from tests.unit.budget_service.ledger.exploration.states import Answered, State, Sums
@@ -252,6 +258,7 @@ def differences(store: MemoryStore) -> Iterator[Difference]:
     for level, balance in store.kept.items():
         past = store.past.get(level, {}).values()
         yield from rebuilt.differences(level, balance, past, held.get(level, ()), root.currency.since)
+        yield from block_differences(level, balance, store.rows)
     for level in rebuilt.spent.keys() - store.kept.keys():
         yield from rebuilt.missing(level)
     yield from rebuilt.currency_differences(COMPANY, root.currency)

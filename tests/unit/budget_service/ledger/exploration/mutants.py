@@ -13,8 +13,10 @@ from budget_service.ledger.acts.refund import Refund
 from budget_service.ledger.acts.report import ReportCharge
 from budget_service.ledger.acts.write_off import WriteOff
 from budget_service.ledger.balances import Balance
+from budget_service.ledger.block_sums import NONE_PAYING
 from budget_service.ledger.case import Case
 from budget_service.ledger.draft import Draft
+from budget_service.ledger.known_blocks import KnownBlocks
 from budget_service.ledger.outcomes import Charged, Outcome
 from budget_service.ledger.state import Reservation
 from budget_service.ledger.values import MAX_AMOUNT, NOTHING, Cost, LevelLimit, Mode
@@ -58,7 +60,10 @@ MUTANTS: dict[str, tuple[Any, str, str, str, Callable[..., Any]]] = {
         *(Draft, "has_room", "shared", "above"),
         lambda _, self, cost: self._has_room(self.levels[-1], cost),
     ),
-    "what blocks have paid is not added": (Draft, "_own", "blocks", "above", lambda _, _self, _level: []),
+    "what blocks have paid is not added": (
+        *(KnownBlocks, "paying", "blocks", "above"),
+        lambda _, _self, _each, _own: NONE_PAYING,
+    ),
     "a lapse frees what is forfeited": (
         *(Draft, "expire", "blocks", "callers were charged"),
         lambda _, self, reservation: self.end(reservation),

@@ -3,9 +3,10 @@
 States that no rule and no check tells apart have one key. Of an answer nothing is read but its kind and its amounts, so
 the statuses of levels are left out; of the journal only what it adds up to, its newest time and the last charge of each
 release. The version of the limits is compared with none but the present one, so that it only matters whether there is
-one. What is remembered is left out too: a retry is sent where an answer is given, at the end of the world. Where X and
-Y are alike, exchanging them everywhere in a history gives a history, since the rules compare names only to order
-reservations that lapse together, and the order changes no sum. Then both have one key.
+one. Of what a level knows of its blocks there is only what it says: when they are read again changes no answer. What is
+remembered is left out too: a retry is sent where an answer is given, at the end of the world. Where X and Y are alike,
+exchanging them everywhere in a history gives a history, since the rules compare names only to order reservations that
+lapse together, and the order changes no sum. Then both have one key.
 """
 
 from __future__ import annotations
@@ -85,6 +86,7 @@ class State:
             paid_releases={**old.paid_releases},
             stored={**old.stored},
             closed={*old.closed},
+            rows={**old.rows},
         )
         return State(self.world, store, {**self.answers}, (act, self.trail))
 
@@ -142,6 +144,10 @@ class State:
             encode((self.now, root and replace(root, limits_version=min(root.limits_version, 1)), newest)),
             *[encode(("spent", *each)) for each in self.journaled().items() if each[1]],
             *[encode(("kept", *each)) for each in store.kept.items()],
+            *[
+                encode(("blocks", level, row.known.paying.sums, row.known.count))
+                for level, row in store.rows.items()
+            ],
             *[encode(("past", level, day)) for level, days in store.past.items() for day in days.values()],
             *[encode(("open", each)) for each in store.reservations.values()],
             *[encode(("query", *each)) for each in store.paid_queries.items()],

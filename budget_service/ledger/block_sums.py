@@ -1,0 +1,219 @@
+"""The largest sums that any block of a level has of its own: one row a level, so that no charge reads all blocks.
+
+A question about everybody has to fit for the block that has spent most. No block has more than its level's row says:
+every act that changes a block writes the row in the same transaction. Sums also fall, by refunds, by reservations that
+end, and as time passes. The row knows some blocks by name and follows their sums exactly; `rest` bounds all others, and
+never falls. So the row may say too much. Before anything is refused for that, the blocks are read anew, page by page
+(`BlocksNeededError`), and so they are as soon as something of a block has stopped counting, or where another window or
+currency counts. Meanwhile the row goes on: what is known so far of the pages is kept beside it, and follows every
+change of a block that has been read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from budget_service.ledger.balances import Balance
+from budget_service.ledger.currency import END_OF_TIME
+from budget_service.ledger.values import NOTHING, Account, Cost, Unit, capped_sum
+from budget_service.ledger.windows import Microseconds, Window, WindowRule
+
+# Twice as many as one request may name: what these hold and give back is followed without reading a page.
+MOST_NAMED = 32
+
+
+class BlocksNeededError(Exception):
+    """To decide, the rules need a page of the blocks of a level, those behind `after`."""
+
+    def __init__(self, level: Account, after: str) -> None:
+        super().__init__()
+        self.level = level
+        self.after = after
+
+
+class BlockPage(Struct, frozen=True, gc=False):
+    """A page of the blocks of a level: those behind `after`, in order."""
+
+    level: Account
+    after: str
+    blocks: tuple[Account, ...]
+    is_last: bool
+
+
+class Sums(Struct, frozen=True, gc=False, array_like=True):
+    """What a block, or the one that has most, has spent, and has `taken`: spent and reserved."""
+
+    spent: Cost = NOTHING
+    taken: Cost = NOTHING
+
+    @staticmethod
+    def of(balance: Balance) -> Sums:
+        """Return the sums of a balance."""
+        return Sums(balance.spent, capped_sum((balance.spent, balance.reserved)))
+
+    @staticmethod
+    def most(each: Iterable[Sums]) -> Sums:
+        """Return the largest of each sum; they may be those of several blocks."""
+        found = [*each] or [NO_SUMS]
+        return Sums(_most([one.spent for one in found]), _most([one.taken for one in found]))
+
+    def within(self, bound: Sums) -> bool:
+        """Return whether no sum is larger than that of `bound`."""
+        return self.spent.within(bound.spent) and self.taken.within(bound.taken)
+
+    @property
+    def amounts(self) -> tuple[int, ...]:
+        """All four of them."""
+        return tuple([each.of(unit) for each in (self.spent, self.taken) for unit in Unit])
+
+
+NO_SUMS = Sums()
+
+
+class NamedSums(Struct, frozen=True, gc=False, array_like=True):
+    """What a block has, and the window in which that counts."""
+
+    sums: Sums
+    window: Window
+
+
+class Paying(Struct, frozen=True, gc=False, kw_only=True):
+    """What those who pay have beside everybody: the largest `sums`, and those of some blocks.
+
+    `start` is where their first charge may count, and `old` in which window something of an older currency counts.
+    """
+
+    sums: Sums = NO_SUMS
+    named: Sequence[NamedSums] = ()
+    start: Microseconds = END_OF_TIME
+    old: Window | None = None
+
+    @staticmethod
+    def of(balances: Sequence[Balance], since: Microseconds) -> Paying:
+        """Return what blocks with these balances have, in the currency since a time."""
+        named = [NamedSums(Sums.of(each), each.counted_window()) for each in balances]
+        old = None
+        for each in balances:
+            if each.reserved_since < since:
+                old = Window.around_both(old, each.counted_window(as_one=True))
+        start = min([each.window.start for each in named], default=END_OF_TIME)
+        return Paying(sums=Sums.most([each.sums for each in named]), named=named, start=start, old=old)
+
+
+NONE_PAYING = Paying()
+
+
+class LargestSums(Struct, frozen=True, gc=False, kw_only=True):
+    """What is known of some blocks of a level, by a rule and in the currency since a time: see the module.
+
+    `count` of them have something charged or held. `start` is where the first charge of any may count, and before
+    `until` nothing stops counting. `old` is in which window something of an older currency counts.
+    """
+
+    rule: WindowRule | None = None
+    since: Microseconds = 0
+    named: Mapping[str, NamedSums] = {}
+    rest: Sums = NO_SUMS
+    count: int = 0
+    start: Microseconds = END_OF_TIME
+    until: Microseconds = END_OF_TIME
+    old: Window | None = None
+
+    @property
+    def paying(self) -> Paying:
+        """What no block has more than."""
+        named = [*self.named.values()]
+        sums = Sums.most([self.rest, *[each.sums for each in named]])
+        return Paying(sums=sums, named=named, start=self.start, old=self.old)
+
+    @property
+    def is_reached(self) -> bool:
+        """Whether a block has as much as this of each sum, so that it is the largest."""
+        return self.rest.within(Sums.most([each.sums for each in self.named.values()]))
+
+    def holds(self, rule: WindowRule | None, since: Microseconds, now: Microseconds) -> bool:
+        """Return whether it is known by this rule, in this currency, and nothing has stopped counting."""
+        return self.rule == rule and self.since == since and now < self.until
+
+    def noted(self, block: str, before: Balance | None, after: Balance) -> LargestSums:
+        """Return what is known once a block has another balance; None before: it had none, or was not known."""
+        named, rest = {**self.named}, self.rest
+        named.pop(block, None)
+        start, until, old = self.start, self.until, self.old
+        if not after.is_unused:
+            window = after.counted_window()
+            named[block] = NamedSums(Sums.of(after), window)
+            start = min(start, window.start)
+            ends = after.day.end if after.rule is None else window.end
+            until = until if ends is None else min(until, ends)
+            if after.reserved_since < self.since:
+                old = Window.around_both(old, after.counted_window(as_one=True))
+        if len(named) > MOST_NAMED:
+            rest = Sums.most([rest, named.pop(_dispensable(named)).sums])
+        was_counted = before is not None and not before.is_unused
+        if was_counted and before is not None and old is not None and before.reserved_since < self.since:
+            # Maybe it was the last one in the older currency.
+            until = 0
+        return LargestSums(
+            # Of blocks by several rules nothing is known.
+            rule=self.rule if after.rule == self.rule else None,
+            since=self.since,
+            named=named,
+            rest=rest,
+            count=self.count + (not after.is_unused) - was_counted,
+            start=start,
+            until=until,
+            old=old,
+        )
+
+
+class BlocksRow(Struct, frozen=True, gc=False, kw_only=True):
+    """What is `known` of all blocks of a level, and what was `found` of those up to `after` which were read anew."""
+
+    known: LargestSums
+    found: LargestSums | None = None
+    after: str = ""
+
+    def noted(self, block: str, before: Balance | None, after: Balance) -> BlocksRow:
+        """Return the row once a block has another balance."""
+        found = self.found
+        if found is not None and block <= self.after:
+            found = found.noted(block, before, after)
+        return BlocksRow(known=self.known.noted(block, before, after), found=found, after=self.after)
+
+    def next_page(self, rule: WindowRule | None, since: Microseconds, now: Microseconds) -> str:
+        """Return behind which block to go on reading."""
+        found = self.found
+        return self.after if found is not None and found.holds(rule, since, now) else ""
+
+    def read(
+        self,
+        page: BlockPage,
+        balances: Sequence[tuple[str, Balance]],
+        rule: WindowRule | None,
+        since: Microseconds,
+    ) -> BlocksRow:
+        """Return the row after a page, whose blocks have these balances; the last page makes it known."""
+        found = self.found if page.after else LargestSums(rule=rule, since=since)
+        if found is None or (page.after and page.after != self.after):
+            # Somebody else has read on.
+            return self
+        for block, balance in balances:
+            found = found.noted(block, None, balance)
+        if page.is_last:
+            return BlocksRow(known=found)
+        return replace(self, found=found, after=balances[-1][0])
+
+
+def _most(costs: Sequence[Cost]) -> Cost:
+    return Cost(*(max([each.of(unit) for each in costs]) for unit in Unit))
+
+
+def _dispensable(named: Mapping[str, NamedSums]) -> str:
+    """Return the one that was noted longest ago of those which have the most of nothing."""
+    amounts = {block: each.sums.amounts for block, each in named.items()}
+    leading = {max(amounts, key=lambda block: amounts[block][which]) for which in range(4)}
+    return next(block for block in named if block not in leading)
