@@ -2,6 +2,7 @@
 
 Nothing is sniffed: neither types nor quotes depend on a row. A text that is not of a column's type is NULL, and changes
 no other row. A file with a line that is not CSV is refused: one quote that is not closed takes in the rows of others.
+So is one with a line of more than 64 MiB.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from pinot_connector.engines.parquet import literal, quoted
 from pinot_connector.errors import DataUnreadable
 
 _SEPARATORS = (",", ";", "\t")
+# DuckDB refuses a file for one longer line, by itself from 2 MB on: one member's text would decide about all questions.
+_LONGEST_LINE_BYTES = 64 * 2**20
 # What DuckDB would round, or read in more than one way, is not of the type.
 _FORMS = {
     "BIGINT": r"[+-]?\d+(\.0+)?",
@@ -88,7 +91,8 @@ def csv_rows(path: Path, options: str = "") -> str:
     named = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in names)
     return (
         f"read_csv({literal(escape(str(path)))}, auto_detect = false, header = true, columns = {{{named}}}, "
-        f"sep = {literal(separator)}, quote = '\"', escape = '\"', strict_mode = true{options})"
+        f"sep = {literal(separator)}, quote = '\"', escape = '\"', strict_mode = true, "
+        f"max_line_size = {_LONGEST_LINE_BYTES}, buffer_size = {_LONGEST_LINE_BYTES}{options})"
     )
 
 

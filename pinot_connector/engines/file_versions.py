@@ -190,7 +190,8 @@ def _fault(path: Path, first: bytes, last: bytes) -> str:
         return "is a DuckDB database that ends early, is damaged, or was written by a later DuckDB"
     if path.suffix.lower() in CSV_SUFFIXES:
         return (
-            "has a line that is not CSV in UTF-8, or has more or fewer values than the first line has names"
+            "has a line that is not CSV in UTF-8, has more than 64 MiB, or has more or fewer values than the first "
+            "line has names"
         )
     if not first.startswith(_PARQUET):
         return "is no Parquet file"

@@ -95,6 +95,14 @@ def test_a_text_that_is_not_utf_8_refuses_the_file(tmp_path: Path) -> None:
         engine.run(grouped("s", ColumnType.STRING), engine.data_version("rows"))
 
 
+def test_a_long_text_of_one_member_refuses_nothing(tmp_path: Path) -> None:
+    """It would decide whether questions about other columns have an answer."""
+    line = f"4,7,,,,,{'s' * 5_000_000}\n"
+    with closing(DuckDBEngine({"rows": written(tmp_path, ROWS + line)})) as engine:
+        found = engine.run(grouped("n", ColumnType.INT64), engine.data_version("rows"))
+    assert (found.elements, found.counts) == (([7, 8],), [2, 1])
+
+
 @pytest.mark.parametrize("text", ["", "m,m\n1,2\n", "a,A\n1,2\n"])
 def test_names_of_columns_are_needed(text: str, tmp_path: Path) -> None:
     """When the engine is made."""
