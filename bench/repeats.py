@@ -26,6 +26,7 @@ from prometheus_client import CollectorRegistry
 
 from gris_gateway.admission import GatewayAdmission
 from gris_gateway.history import History
+from gris_gateway.questions import Questions
 from gris_gateway.rate_limits import CallerLimits, Limiter
 from gris_gateway.service import PrivateQueryServicer
 from gris_serving.instrumentation import Instrumentation
@@ -125,7 +126,8 @@ async def _gateway(
     async with AsyncPrivateClient(
         dp=world.dp, budget=world.budget, account="none", engine=engine, releases=store
     ) as client:
-        servicer = _WithEmptyCall(client, History(store))
+        questions = Questions(client, History(store))
+        servicer = _WithEmptyCall(questions)
         app_pb2_grpc.add_PrivateQueryServiceServicer_to_server(servicer, instrumentation.before(server))
         port = server.add_insecure_port("127.0.0.1:0")
         await server.start()
@@ -133,7 +135,7 @@ async def _gateway(
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
             yield app_pb2_grpc.PrivateQueryServiceStub(channel), metadata
         await server.stop(None)
-        await servicer.finish()
+        await questions.finish()
     engine.close()
 
 

@@ -1,22 +1,23 @@
-"""Admission of calls: the caller is identified, counted, and remembered for the method."""
+"""Admission of calls by gRPC: the caller is identified, counted, and remembered for the method."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from functools import partial
 from time import perf_counter
 
 import grpc
 
 from gris_gateway.accounts import Caller
-from gris_gateway.callers import Callers, NoAccountError, UnknownCallerError, current_caller
+from gris_gateway.callers import Callers, NoAccountError, UnknownCallerError
 from gris_gateway.limits import DEFAULT_LIMITS, GatewayLimits
-from gris_gateway.rate_limits import Limiter, TooManyError, current_call
-from gris_gateway.rpc_errors import DOMAIN, refuse_too_many
+from gris_gateway.rate_limits import AdmittedCall, Limiter, TooManyError
+from gris_gateway.rpc_errors import DOMAIN, end_call, too_many
 from gris_serving.admission import Admission, Handler, Surrounding, refuse
-from gris_serving.identity import Context
+from gris_serving.identity import Context, sender_of
 from gris_serving.instrumentation import Instrumentation
 from gris_serving.slow_callers import (
     SlowCallerError,
@@ -27,6 +28,10 @@ from gris_serving.slow_callers import (
     with_timeout,
 )
 from gris_serving.tokens import TokenError
+
+current_caller: ContextVar[Caller] = ContextVar("current_caller")
+current_call: ContextVar[AdmittedCall] = ContextVar("current_call")
+"""Who calls by gRPC, and the call within its limits; set before a method of the service runs."""
 
 _refused = partial(refuse, domain=DOMAIN)
 
@@ -80,7 +85,7 @@ class GatewayAdmission(Admission):
                     call.stop_counting()
                     await refuse_slow(context, error, DOMAIN)
         except TooManyError as error:
-            await refuse_too_many(context, error)
+            await end_call(context, too_many(error))
         except UnsentError as unsent:
             try:
                 await refuse_slow(context, unsent, DOMAIN)
@@ -98,7 +103,7 @@ class GatewayAdmission(Admission):
 
     async def _known(self, context: Context) -> Caller:
         try:
-            return self._callers.caller(context)
+            return self._callers.caller(sender_of(context))
         except TokenError as error:
             await _refused(context, grpc.StatusCode.UNAUTHENTICATED, str(error), reason="TOKEN_REFUSED")
         except UnknownCallerError as error:

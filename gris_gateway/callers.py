@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
 from gris_gateway.accounts import AccountError, Caller, checked_segment
 from gris_gateway.configuration import AccountRule, AudienceRule, IdentityRules
-from gris_gateway.in_process_context import InProcessContext
-from gris_serving.identity import Context, bearer_token, certificate_names
+from gris_serving.admitting import Sender
+from gris_serving.identity import bearer_token, certificate_names
 from gris_serving.instrumentation import Instrumentation
 from gris_serving.tokens import TokenError, TokenVerifier, is_or_lists
 from pinot_connector.audiences import Audience
-
-current_caller: ContextVar[Caller] = ContextVar("current_caller")
-"""The caller of the call that is being answered; set before any method runs."""
 
 
 class UnknownCallerError(Exception):
@@ -47,8 +43,8 @@ class Callers:
         if self._verifier is not None:
             self._verifier.start(instrumentation)
 
-    def caller(self, context: Context) -> Caller:
-        """Return the caller.
+    def caller(self, sender: Sender) -> Caller:
+        """Return the caller that a sender is.
 
         Raises:
             TokenError: There is a token that is not accepted, whatever certificate came with it; none is where the
@@ -56,9 +52,7 @@ class Callers:
             UnknownCallerError: There is neither a token nor a certificate.
             NoAccountError: No rule gives the caller one account, or its account an audience where there are any.
         """
-        if isinstance(context, InProcessContext) and context.caller is not None:
-            return context.caller
-        return self._with_audience(self._identified(context))
+        return self._with_audience(self._identified(sender))
 
     def named(self, name: str, account: tuple[str, ...]) -> Caller:
         """Return the caller of a name that something else has identified, and of this account.
@@ -71,13 +65,13 @@ class Callers:
     def _with_audience(self, caller: Caller) -> Caller:
         return replace(caller, audience=_audience(self._audiences, caller.own)) if self._audiences else caller
 
-    def _identified(self, context: Context) -> Caller:
-        token = bearer_token(context)
+    def _identified(self, sender: Sender) -> Caller:
+        token = bearer_token(sender)
         if token is not None and self._verifier is None:
             raise TokenError("no tokens are accepted here; callers are known by their certificates")
         if token is not None and self._verifier is not None:
             return self._by_claims(self._verifier.claims(token))
-        names = certificate_names(context)
+        names = certificate_names(sender)
         if not names:
             raise UnknownCallerError("expected a token or a certificate that says who calls")
         return self._by_names(names)

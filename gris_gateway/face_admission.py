@@ -9,10 +9,8 @@ from contextlib import asynccontextmanager
 from http import HTTPStatus
 
 from gris_gateway.accounts import AccountError, Caller, OutOfReachError
-from gris_gateway.admission import GatewayAdmission
 from gris_gateway.callers import Callers, NoAccountError, UnknownCallerError
-from gris_gateway.in_process import InProcessCalls, RegisteredMethods
-from gris_gateway.in_process_context import InProcessContext
+from gris_gateway.own_calls import CallsOfCaller, OwnCalls
 from gris_gateway.rate_limits import Limiter, TooManyError
 from gris_serving.admitting import Sender
 from gris_serving.refusals import HttpRefusalError
@@ -35,8 +33,7 @@ class FaceAdmission:
         name: What the log calls the server whose requests these are.
         callers: Identifies callers.
         requests: Limits the requests of each caller.
-        methods: The gateway's RPCs.
-        admission: What admits their calls.
+        calls: The gateway's functions, for calls of this process.
     """
 
     def __init__(
@@ -44,14 +41,12 @@ class FaceAdmission:
         name: str,
         callers: Callers,
         requests: Limiter,
-        methods: RegisteredMethods,
-        admission: GatewayAdmission,
+        calls: OwnCalls,
     ) -> None:
         self._name = name
         self._callers = callers
         self._requests = requests
-        self._methods = methods
-        self._admission = admission
+        self._calls = calls
 
     @asynccontextmanager
     async def admitted(self, sender: Sender, account: str | None = None) -> AsyncIterator[AsyncGatewayClient]:
@@ -70,8 +65,7 @@ class FaceAdmission:
             async with self._requests.entered(caller.name) as request:
                 # Every request counts against the rate.
                 await request.turn()
-                calls = InProcessCalls(self._methods, self._admission, caller)
-                yield AsyncGatewayClient(calls, account=paying)
+                yield AsyncGatewayClient(CallsOfCaller(self._calls, caller), account=paying)
         except TooManyError as error:
             seconds = math.ceil(error.wait_milliseconds / 1000)
             raise self._refused(
@@ -94,7 +88,7 @@ class FaceAdmission:
             HttpRefusalError: The sender is not known, or has no account.
         """
         try:
-            return self._callers.caller(InProcessContext.of(sender))  # type: ignore[arg-type]
+            return self._callers.caller(sender)
         except TokenError as error:
             raise self._refused(HTTPStatus.UNAUTHORIZED, "TOKEN_REFUSED", str(error), _CHALLENGE) from None
         except UnknownCallerError:

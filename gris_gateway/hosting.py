@@ -22,11 +22,12 @@ from gris_gateway.face_admission import FaceAdmission
 from gris_gateway.face_servers import face_of, require_libraries
 from gris_gateway.face_settings import FaceSettings
 from gris_gateway.history import History
-from gris_gateway.in_process import RegisteredMethods
 from gris_gateway.limits import DEFAULT_LIMITS, GatewayLimits
 from gris_gateway.offered_tables import ListingEngine, OfferedTables
+from gris_gateway.own_calls import OwnCalls
 from gris_gateway.page_admission import PageAdmission
 from gris_gateway.page_settings import PageSettings
+from gris_gateway.questions import Questions
 from gris_gateway.rate_limits import Limiter
 from gris_gateway.release_stores import connection_of, release_store_of, store_keys_of
 from gris_gateway.rpc_errors import LOG_LEVELS
@@ -117,22 +118,22 @@ class Gateway:
             releases=releases,
         )
         offered = OfferedTables(self._engine.tables)
-        servicer = PrivateQueryServicer(client, History(releases), self._limits, offered=offered)
+        questions = Questions(client, History(releases), self._limits, offered=offered)
         try:
             async with (
                 _measured(releases, process_telemetry, self._limits),
                 _without_old_receipts(releases, self._limits),
-                self._served(servicer, process_telemetry, drain_seconds) as address,
+                self._served(questions, process_telemetry, drain_seconds) as address,
             ):
                 yield address
         finally:
             await client.close()
-            await servicer.finish()
+            await questions.finish()
             await releases.close()
 
     @asynccontextmanager
     async def _served(
-        self, servicer: PrivateQueryServicer, process_telemetry: Telemetry, drain_seconds: float
+        self, questions: Questions, process_telemetry: Telemetry, drain_seconds: float
     ) -> AsyncIterator[str]:
         instrumentation, names = process_telemetry.instrumentation, (SERVICE_NAME, health.OVERALL)
         self._callers.start(instrumentation)
@@ -144,9 +145,8 @@ class Gateway:
                 *connection_options(drain_seconds, grace_seconds=self._limits.slowest_call_seconds),
             ),
         )
-        methods = RegisteredMethods(server)
-        instrumented = instrumentation.before(methods, levels=LOG_LEVELS)  # type: ignore[arg-type]
-        app_pb2_grpc.add_PrivateQueryServiceServicer_to_server(servicer, instrumented)
+        instrumented = instrumentation.before(server, levels=LOG_LEVELS)
+        app_pb2_grpc.add_PrivateQueryServiceServicer_to_server(PrivateQueryServicer(questions), instrumented)
         served_health = health.Health()
         health_pb2_grpc.add_HealthServicer_to_server(served_health, server)
         if self._configuration.reflection:
@@ -156,7 +156,9 @@ class Gateway:
         async with AsyncExitStack() as stack:
             upstream_health = stack.enter_context(self._watched_upstreams(served_health, process_telemetry))
             await server.start()
-            faces = await stack.enter_async_context(self._served_faces(methods, admission))
+            faces = await stack.enter_async_context(
+                self._served_faces(OwnCalls(questions, self._limiter, instrumentation))
+            )
             served_health.report(names, serving=True)
             instrumentation.report("server", serving=True)
             watching = asyncio.create_task(upstream_health.watch())
@@ -175,13 +177,11 @@ class Gateway:
                 await asyncio.gather(watching, return_exceptions=True)
 
     @asynccontextmanager
-    async def _served_faces(
-        self, methods: RegisteredMethods, admission: GatewayAdmission
-    ) -> AsyncIterator[AsyncExitStack]:
+    async def _served_faces(self, calls: OwnCalls) -> AsyncIterator[AsyncExitStack]:
         """Serve beside gRPC what the configuration says, until what is yielded is closed or the block ends."""
         async with AsyncExitStack() as serving:
             for name, settings in self._configuration.faces.items():
-                admitting = self._admission_of_face(name, settings, methods, admission)
+                admitting = self._admission_of_face(name, settings, calls)
                 tls = self._face_tls[name]
                 face = face_of(name, settings, tls, admitting, self._limits)
                 address = await serving.enter_async_context(face.serving())
@@ -190,12 +190,10 @@ class Gateway:
                     self.page_link = admitting.link(address, is_secure=tls is not None)
             yield serving
 
-    def _admission_of_face(
-        self, name: str, settings: FaceSettings, methods: RegisteredMethods, admission: GatewayAdmission
-    ) -> FaceAdmission:
+    def _admission_of_face(self, name: str, settings: FaceSettings, calls: OwnCalls) -> FaceAdmission:
         own = self._configuration.limits.of_a_caller()
         requests = Limiter(own, clock=time.monotonic, limits=self._limits)
-        of = (name, self._callers, requests, methods, admission)
+        of = (name, self._callers, requests, calls)
         if isinstance(settings, PageSettings):
             return PageAdmission(settings, *of)
         return FaceAdmission(*of)

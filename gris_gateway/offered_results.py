@@ -9,21 +9,23 @@ from gris_api.app.v1 import app_pb2
 from gris_api.budget.v1 import budget_pb2
 from gris_api.dp.v1 import dp_pb2
 
-from gris_gateway.callers import current_caller
+from pinot_connector.audiences import Audience
 from pinot_connector.budgets import Level
 from pinot_connector.client import AsyncPrivateClient
 from pinot_connector.errors import GrisError
 from pinot_connector.views import message_of
 
 
-async def offered(client: AsyncPrivateClient, past: Sequence[app_pb2.PastRelease]) -> list[bool]:
-    """Return of each result whether the audience of the caller may see it: whether it could ask the question now."""
+async def offered(
+    client: AsyncPrivateClient, past: Sequence[app_pb2.PastRelease], audience: Audience | None
+) -> list[bool]:
+    """Return of each result whether the audience of a client may see it: whether it could ask the question now."""
     known: dict[tuple[bytes, str], bool] = {}
     keys = [
         (each.question.SerializeToString(deterministic=True), each.result.shown.audience_rows)
         for each in past
     ]
-    if past and current_caller.get().audience is None:
+    if past and audience is None:
         is_open = await client.offers_all()
         return [is_open and not rows for _, rows in keys]
     for key, each in zip(keys, past, strict=True):
@@ -32,14 +34,14 @@ async def offered(client: AsyncPrivateClient, past: Sequence[app_pb2.PastRelease
     return [known[key] for key in keys]
 
 
-async def remaining(client: AsyncPrivateClient) -> list[budget_pb2.Level]:
-    """Return what is left, as the audience of the caller finds it: of blocks that pay for its questions, and no others.
+async def remaining(client: AsyncPrivateClient, audience: Audience | None) -> list[budget_pb2.Level]:
+    """Return what is left, as the audience of the client finds it: of blocks that pay for its questions, and no others.
 
     Raises:
         GrisError: the ledger does not answer, or dp_service, which knows what the audience is offered.
     """
     levels = _messages(await client.remaining())
-    if not _names_others(levels):
+    if not _names_others(levels, audience):
         return levels
     offered = await _offered_to(client)
     blocks = _blocks_of(offered)
@@ -55,12 +57,14 @@ async def remaining(client: AsyncPrivateClient) -> list[budget_pb2.Level]:
     return levels
 
 
-async def without_others(client: AsyncPrivateClient, levels: MutableSequence[budget_pb2.Level]) -> None:
-    """Leave out of a charge's levels what the audience of the caller is not offered; where nobody says, all of it.
+async def without_others(
+    client: AsyncPrivateClient, levels: MutableSequence[budget_pb2.Level], audience: Audience | None
+) -> None:
+    """Leave out of a charge's levels what the audience of the client is not offered; where nobody says, all of it.
 
     They are as the blocks find them that have paid.
     """
-    if not _names_others(levels):
+    if not _names_others(levels, audience):
         return
     offered = dp_pb2.GetCatalogResponse()
     # What is paid for is answered all the same.
@@ -73,10 +77,10 @@ def _messages(levels: Iterable[Level]) -> list[budget_pb2.Level]:
     return [message_of(budget_pb2.Level, each) for each in levels]
 
 
-def _names_others(levels: Iterable[budget_pb2.Level]) -> bool:
-    """Return whether levels may say something that the audience of the caller is not offered."""
+def _names_others(levels: Iterable[budget_pb2.Level], audience: Audience | None) -> bool:
+    """Return whether levels may say something that an audience is not offered."""
     is_plain = not any(each.remaining_of_blocks for each in levels)
-    return current_caller.get().audience is not None and not is_plain
+    return audience is not None and not is_plain
 
 
 async def _offered_to(client: AsyncPrivateClient) -> dp_pb2.GetCatalogResponse:

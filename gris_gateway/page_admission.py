@@ -11,7 +11,6 @@ from typing import Any
 from gris_gateway.accounts import AccountError, Caller, checked_segment
 from gris_gateway.callers import NoAccountError
 from gris_gateway.face_admission import FaceAdmission
-from gris_gateway.in_process_context import InProcessContext
 from gris_gateway.page_settings import PageSettings, ProxySettings
 from gris_serving.admitting import Sender
 from gris_serving.identity import certificate_names
@@ -85,7 +84,7 @@ class PageAdmission(FaceAdmission):
         Raises:
             HttpRefusalError: It is not the proxy that says so, or what it says is not one name.
         """
-        names = certificate_names(InProcessContext.of(sender))  # type: ignore[arg-type]
+        names = certificate_names(sender)
         if proxy.certificate is not None and proxy.certificate not in names:
             raise self._unknown("expected the proxy that the gateway knows")
         if len(sender.shown) != 1 or not _NAME.fullmatch(sender.shown[0]):

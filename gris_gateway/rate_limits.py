@@ -12,7 +12,6 @@ import math
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -161,10 +160,6 @@ class AdmittedCall:
         """Give back everything."""
         for place in (self._arriving, self._running, self._shared):
             place.give_back()
-
-
-current_call: ContextVar[AdmittedCall] = ContextVar("current_call")
-"""The call that is being answered; set before any method runs."""
 
 
 class Limiter:

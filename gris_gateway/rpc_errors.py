@@ -16,6 +16,7 @@ from google.rpc.status_pb2 import Status
 from gris_api.budget.v1 import budget_pb2
 from grpc_status import rpc_status
 
+from gris_gateway.accounts import OutOfReachError
 from gris_gateway.rate_limits import TooManyError
 from gris_serving.admission import status_of
 from gris_serving.identity import Context
@@ -68,23 +69,24 @@ def invalid(field: str, problem: str) -> grpc.Status:
     )
 
 
-def out_of_reach() -> grpc.Status:
-    """Return the status for an account that a caller may not name, whether or not it exists."""
-    message = (
-        "account: expected the caller's own account, or one below it where the gateway's rules allow that; name no "
-        "account (leave out --account) to ask for your own"
-    )
-    return _status(grpc.StatusCode.PERMISSION_DENIED, "ACCOUNT_OUT_OF_REACH", message)
-
-
-async def refuse_too_many(context: Context, error: TooManyError) -> NoReturn:
-    """End the call of a caller over its limits, with the time of a retry, also for gRPC's own retries."""
+def too_many(error: TooManyError) -> grpc.aio.AioRpcError:
+    """Return the refusal of a caller over its limits, with the time of a retry, also for gRPC's own retries."""
     wait = Duration()
     wait.FromMilliseconds(error.wait_milliseconds)
     info = ErrorInfo(reason=error.reason, domain=DOMAIN)
     status = status_of(grpc.StatusCode.UNAVAILABLE, str(error), info, RetryInfo(retry_delay=wait))
-    pushback = (PUSHBACK, str(error.wait_milliseconds))
-    await context.abort(status.code, status.details, (*status.trailing_metadata, pushback))
+    return refusal(status, (PUSHBACK, str(error.wait_milliseconds)))
+
+
+def refusal(status: grpc.Status, *trailing: tuple[str, str]) -> grpc.aio.AioRpcError:
+    """Return what a call is refused by, as it is raised at callers in any process."""
+    metadata = grpc.aio.Metadata(*status.trailing_metadata, *trailing)
+    return grpc.aio.AioRpcError(status.code, grpc.aio.Metadata(), metadata, details=status.details)
+
+
+async def end_call(context: Context, refused: grpc.aio.AioRpcError) -> NoReturn:
+    """End a call of gRPC by a refusal."""
+    await context.abort(refused.code(), refused.details() or "", tuple(refused.trailing_metadata()))
     raise AssertionError("abort always raises")
 
 
@@ -176,9 +178,18 @@ _UNAVAILABLE = _logged(
     grpc.StatusCode.UNAVAILABLE, "UNAVAILABLE", "the question cannot be answered now; nothing was charged"
 )
 
+# Of an account that a caller may not name, whether or not it exists.
+_OUT_OF_REACH = _status(
+    grpc.StatusCode.PERMISSION_DENIED,
+    "ACCOUNT_OUT_OF_REACH",
+    "account: expected the caller's own account, or one below it where the gateway's rules allow that; name no "
+    "account (leave out --account) to ask for your own",
+)
+
 # The first kind that fits counts.
 _REPORTS: tuple[tuple[type[Exception], Callable[[Any], grpc.Status]], ...] = (
     (RequestError, lambda error: invalid(error.field, str(error))),
+    (OutOfReachError, lambda _: _OUT_OF_REACH),
     (errors.InvalidQuestion, lambda error: invalid(error.field, error.problem)),
     (
         errors.RefusedByPolicy,

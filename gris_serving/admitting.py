@@ -14,7 +14,7 @@ class Sender:
     """How the sender of a request identifies itself.
 
     Attributes:
-        authorization: The values of the header Authorization, as HTTP has it.
+        authorization: The values of the header Authorization, as HTTP has it, or of gRPC's metadata of that name.
         certificate: The certificate (PEM) that TLS has verified on its connection; None: there is none.
         shown: What it shows besides, by which alone somebody at a web page is known: a header, or a cookie.
     """

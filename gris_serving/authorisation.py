@@ -38,7 +38,7 @@ from gris_serving.admission import (
     refuse,
 )
 from gris_serving.documents import Strict, read_content
-from gris_serving.identity import Context, bearer_token, certificate_names
+from gris_serving.identity import Context, bearer_token, certificate_names, sender_of
 from gris_serving.instrumentation import Instrumentation
 from gris_serving.reloading_files import ReloadingFiles, read_bytes
 from gris_serving.slow_callers import SlowCallerError, SlowCallerLimit, refuse_slow, with_timeout
@@ -142,9 +142,9 @@ class Callers:
         Raises:
             TokenError: Its token is not accepted.
         """
-        opened = self._access.value()
-        names = certificate_names(context)
-        token = bearer_token(context) if opened.verifier is not None else None
+        opened, sender = self._access.value(), sender_of(context)
+        names = certificate_names(sender)
+        token = bearer_token(sender) if opened.verifier is not None else None
         if not names and token is None:
             return None
         listed = [opened.access.certificates.get(name, ()) for name in names]
@@ -160,11 +160,11 @@ class Callers:
         Raises:
             TokenError: Its token is not accepted.
         """
-        opened = self._access.value()
+        opened, sender = self._access.value(), sender_of(context)
         listed = opened.access.certificates
-        shown = sorted(certificate_names(context))
+        shown = sorted(certificate_names(sender))
         named = [each for each in shown if role is None or role in listed.get(each, ())]
-        token = bearer_token(context) if opened.verifier is not None else None
+        token = bearer_token(sender) if opened.verifier is not None else None
         return (*named, *opened.subjects_of(token, role))
 
     def regions(self, context: Context) -> frozenset[str]:

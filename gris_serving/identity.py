@@ -21,6 +21,7 @@ from cryptography.x509 import (
     load_pem_x509_certificate,
 )
 
+from gris_serving.admitting import Sender
 from gris_serving.tokens import TokenError
 
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
@@ -43,7 +44,15 @@ _SCHEME = "bearer "
 _CALLER = re.compile(r"[0-9a-f]{32}")
 
 
-def certificate_names(context: Context) -> frozenset[str]:
+def sender_of(context: Context) -> Sender:
+    """Return how the sender of a call identifies itself."""
+    metadata = context.invocation_metadata() or ()
+    # gRPC has texts for all names but those that end in "-bin".
+    shown = (value for key, value in metadata if key == "authorization" and isinstance(value, str))
+    return Sender(tuple(shown), next(iter(context.auth_context().get(CERTIFICATE_KEY, ())), None))
+
+
+def certificate_names(sender: Sender) -> frozenset[str]:
     """Return the alternative names of the client's certificate, each with its kind: "uri:...", "dns:...", "email:...".
 
     The certificate was verified during the handshake. Once it has expired it has no names: connections last, and gRPC
@@ -52,9 +61,10 @@ def certificate_names(context: Context) -> frozenset[str]:
     whose names cannot be read has none. The kind is part of the name: an authority may let anyone choose an e-mail
     address that reads like another's URI.
     """
-    now = datetime.now(UTC)
-    shown = map(_names_in, context.auth_context().get(CERTIFICATE_KEY, ()))
-    return frozenset(name for names, expires_at in shown if now <= expires_at for name in names)
+    if sender.certificate is None:
+        return frozenset()
+    names, expires_at = _names_in(sender.certificate)
+    return names if datetime.now(UTC) <= expires_at else frozenset()
 
 
 @lru_cache(_KNOWN_CERTIFICATES)
@@ -72,16 +82,16 @@ def _names_in(pem: bytes) -> tuple[frozenset[str], datetime]:
     return frozenset(names), expires_at
 
 
-def bearer_token(context: Context) -> str | None:
-    """Return the token of the call, None if it has none.
+def bearer_token(sender: Sender) -> str | None:
+    """Return the token of the sender, None if it has none.
 
     Raises:
         TokenError: The header is not one bearer token.
     """
-    values = [value for key, value in context.invocation_metadata() or () if key == "authorization"]
+    values = sender.authorization
     if not values:
         return None
-    if len(values) > 1 or not isinstance(values[0], str) or not values[0].lower().startswith(_SCHEME):
+    if len(values) > 1 or not values[0].lower().startswith(_SCHEME):
         raise TokenError("expected one authorization header, Bearer and a token")
     return values[0][len(_SCHEME) :].strip()
 
@@ -91,7 +101,7 @@ def caller_name(context: Context) -> str:
 
     A caller who asks for others, as a gateway does, tells these apart (`CALLER_KEY`).
     """
-    names = certificate_names(context)
+    names = certificate_names(sender_of(context))
     own = " ".join(sorted(names)) if names else context.peer().rpartition(":")[0]
     stated = [value for key, value in context.invocation_metadata() or () if key == CALLER_KEY]
     behalf = next((each for each in stated if isinstance(each, str) and _CALLER.fullmatch(each)), "")

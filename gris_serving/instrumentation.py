@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, aclosing, contextmanager
 from dataclasses import dataclass
 from time import perf_counter
 from types import MappingProxyType
@@ -23,7 +23,7 @@ from google.rpc.status_pb2 import Status
 
 from gris_serving.call_outcome import CallOutcome
 from gris_serving.decoding import UnusableRequest, UnusableRequestError, marking, raising
-from gris_serving.logs import CALL
+from gris_serving.logs import METADATA, Metadata
 
 if TYPE_CHECKING:
     from gris_serving.metrics import CallMetrics, Readiness
@@ -85,6 +85,15 @@ class Instrumentation:
         """Record a call of a method that is served ("/package.Service/Method") but was not admitted."""
         _, service, name = method.split("/")
         _Method(service, name, self, None).not_admitted(_outcome(error, context, seconds), context)
+
+    def in_process(
+        self, service: str, method: str, metadata: Metadata, levels: Mapping[str, int] = _BY_CODE
+    ) -> AbstractContextManager[None]:
+        """Record the block as a call that no connection carries. It ends by grpc.aio.AioRpcError if it is refused.
+
+        The block has a task of its own, whose logs and spans belong to the call.
+        """
+        return _Method(service, method, self, None, levels).in_process(metadata)
 
     def report(self, component: str, *, serving: bool) -> None:
         """Report whether a component of the process can serve."""
@@ -172,7 +181,7 @@ class _Method:
         """Return the behaviour that answers one message with one message, instrumented."""
 
         async def observed(request: Any, context: _Context) -> Any:
-            span = self._begin(context)
+            span = self._begin(context.invocation_metadata)
             began = perf_counter()
             try:
                 if isinstance(request, UnusableRequest):
@@ -190,7 +199,7 @@ class _Method:
         """Return the behaviour that answers with a stream, instrumented as one call."""
 
         async def observed(requests: Any, context: _Context) -> AsyncIterator[Any]:
-            span = self._begin(context)
+            span = self._begin(context.invocation_metadata)
             began = perf_counter()
             try:
                 if isinstance(requests, UnusableRequest):
@@ -208,9 +217,21 @@ class _Method:
 
         return observed
 
+    @contextmanager
+    def in_process(self, metadata: Metadata) -> Iterator[None]:
+        """Record the block as a call."""
+        span = self._begin(lambda: metadata)
+        began = perf_counter()
+        try:
+            yield
+        except BaseException as error:
+            self._failed(None, _outcome_in_process(error, perf_counter() - began), span)
+            raise
+        self._answered(None, None, perf_counter() - began, span)
+
     def not_admitted(self, outcome: CallOutcome, context: _Context) -> None:
         """Record a call that was not admitted."""
-        self._failed(None, outcome, self._begin(context))
+        self._failed(None, outcome, self._begin(context.invocation_metadata))
 
     async def _refuse(self, request: UnusableRequest, context: _Context) -> NoReturn:
         detail = Packed()
@@ -221,10 +242,12 @@ class _Method:
         await context.abort(code, request.message, ((_DETAILS_KEY, status.SerializeToString()),))
         raise AssertionError("abort does not return")
 
-    def _begin(self, context: _Context) -> Span | None:
-        # gRPC serves each call in a task of its own, so this need not be reset.
-        CALL.set(context)
-        return None if self._traces is None else self._traces.begin(self._service, self._name, context)
+    def _begin(self, metadata: Callable[[], Metadata | None]) -> Span | None:
+        # Each call has a task of its own, so this need not be reset.
+        METADATA.set(metadata)
+        return (
+            None if self._traces is None else self._traces.begin(self._service, self._name, metadata() or ())
+        )
 
     def _answered(self, request: Any, response: Any, seconds: float, span: Span | None) -> None:
         try:
@@ -269,7 +292,18 @@ class _Method:
 
 def _outcome(error: BaseException, context: _Context, seconds: float) -> CallOutcome:
     if isinstance(error, grpc.aio.AbortError):
-        return CallOutcome(_NAMES.get(_number(context.code()), "UNKNOWN"), _reason(context), seconds)
+        code = _NAMES.get(_number(context.code()), "UNKNOWN")
+        return CallOutcome(code, _reason(context.trailing_metadata()), seconds)
+    return _unanswered(error, seconds)
+
+
+def _outcome_in_process(error: BaseException, seconds: float) -> CallOutcome:
+    if isinstance(error, grpc.aio.AioRpcError):
+        return CallOutcome(error.code().name, _reason(error.trailing_metadata()), seconds)
+    return _unanswered(error, seconds)
+
+
+def _unanswered(error: BaseException, seconds: float) -> CallOutcome:
     if isinstance(error, asyncio.CancelledError | GeneratorExit):
         # The client has left or its deadline has passed: a server cannot tell the two apart.
         return CallOutcome("CANCELLED", "", seconds)
@@ -280,9 +314,9 @@ def _number(code: Any) -> int:
     return int(code.value[0]) if isinstance(code, grpc.StatusCode) else int(code)
 
 
-def _reason(context: _Context) -> str:
+def _reason(trailing: Metadata | None) -> str:
     """Return the reason in the status that a call ended with: one of the constants in the service's own code."""
-    for key, value in context.trailing_metadata() or ():
+    for key, value in trailing or ():
         if key == _DETAILS_KEY and isinstance(value, bytes):
             info = ErrorInfo()
             for detail in Status.FromString(value).details:

@@ -16,12 +16,11 @@ import json
 import logging
 import re
 import sys
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any
-
-import grpc
+from typing import Any, TypeAlias
 
 from gris_serving.internal_errors import location_of
 from gris_serving.options import LogFormat, LogLevel
@@ -41,8 +40,10 @@ OWN_LOGGERS = (
     "gris_serving",
 )
 
-CALL: ContextVar[grpc.aio.ServicerContext[Any, Any] | None] = ContextVar("call", default=None)
-"""The call that is being served. Its metadata is read only when something is logged."""
+Metadata: TypeAlias = "Iterable[tuple[str, str | bytes]]"
+
+METADATA: ContextVar[Callable[[], Metadata | None]] = ContextVar("metadata", default=tuple)
+"""Returns the metadata of the call that is being served. It is asked only when something is logged."""
 
 # Without blanks and quotation marks, so that an id cannot pretend to be more than one field of a line.
 _REQUEST_ID = re.compile(r"[!#-~]{1,128}")
@@ -66,10 +67,7 @@ def request_id() -> str | None:
         The id, or None if the client gave none that is 1 to 128 printable ASCII characters without blanks and
         quotation marks.
     """
-    call = CALL.get()
-    if call is None:
-        return None
-    for key, value in call.invocation_metadata() or ():
+    for key, value in METADATA.get()() or ():
         if key == REQUEST_ID_KEY:
             return value if isinstance(value, str) and _REQUEST_ID.fullmatch(value) else None
     return None

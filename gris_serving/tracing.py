@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import grpc
 
 from gris_serving.call_outcome import CallOutcome
+from gris_serving.logs import Metadata
 from gris_serving.tls import is_loopback
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
 
 Span: TypeAlias = "trace.Span"
-_Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 
 # The second one is for traces alone, and counts where both are set.
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
@@ -57,13 +57,9 @@ class ServerTraces:
         self._context = context
         self._trusted = trusted
 
-    def begin(self, service: str, method: str, context: _Context) -> Span:
+    def begin(self, service: str, method: str, metadata: Metadata) -> Span:
         """Begin the span of a call; calls to other servers in the same task belong to it."""
-        carrier = {
-            key: value
-            for key, value in context.invocation_metadata() or ()
-            if key == TRACEPARENT and isinstance(value, str)
-        }
+        carrier = {key: value for key, value in metadata if key == TRACEPARENT and isinstance(value, str)}
         empty = self._context.Context()
         caller = self._propagator.extract(carrier, empty) if carrier else empty
         linked = self._trace.get_current_span(caller).get_span_context()

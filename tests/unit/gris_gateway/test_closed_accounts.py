@@ -18,6 +18,7 @@ from gris_api.budget.v1.budget_pb2 import Account
 
 from gris_gateway.admission import GatewayAdmission
 from gris_gateway.history import History
+from gris_gateway.questions import Questions
 from gris_gateway.rate_limits import CallerLimits, Limiter
 from gris_gateway.service import PrivateQueryServicer
 from gris_serving.instrumentation import NOTHING
@@ -78,14 +79,15 @@ async def served(
     ) as client:
         limiter = Limiter(CallerLimits(1000, 1000, 8, 64), clock=time.monotonic)
         server = grpc.aio.server(interceptors=(GatewayAdmission(known_by_tokens(issuer), limiter, NOTHING),))
-        servicer = PrivateQueryServicer(client, History(store))
+        questions = Questions(client, History(store))
+        servicer = PrivateQueryServicer(questions)
         app_pb2_grpc.add_PrivateQueryServiceServicer_to_server(servicer, NOTHING.before(server))
         port = server.add_insecure_port("127.0.0.1:0")
         await server.start()
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
             yield Served(stub_of(channel), issuer)
         await server.stop(None)
-        await servicer.finish()
+        await questions.finish()
     engine.close()
 
 

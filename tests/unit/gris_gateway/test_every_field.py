@@ -15,7 +15,7 @@ from google.protobuf.message import Message
 from gris_api.app.v1 import app_pb2
 from gris_api.dp.v1 import dp_pb2, question_pb2
 
-from gris_gateway import messages, service
+from gris_gateway import messages, questions
 from gris_gateway.faces.mcp.results import answer_of
 from gris_gateway.rpc_errors import RequestError
 from pinot_connector.element_messages import cut, merged
@@ -326,10 +326,10 @@ def test_a_question_goes_through_a_gateway_as_it_is(request_kind: type[Message])
     assert sent is question_pb2.Question.DESCRIPTOR
     question = question_pb2.Question()
     filled(question, frozenset({"audience"}))
-    assert service._question(question) is question
+    assert questions._question(question) is question
     question.audience.name = "staff"
     with pytest.raises(RequestError, match="who asks"):
-        service._question(question)
+        questions._question(question)
 
 
 @pytest.mark.parametrize(

@@ -16,13 +16,13 @@ from gris_api.common.v1.cost_pb2 import Cost
 
 from gris_gateway.admission import GatewayAdmission
 from gris_gateway.history import DAY_SECONDS, History
+from gris_gateway.questions import Questions
 from gris_gateway.rate_limits import CallerLimits, Limiter
 from gris_gateway.service import PrivateQueryServicer
 from gris_serving.identity import Context
 from gris_serving.instrumentation import NOTHING
 from pinot_connector.budget_service_client import BudgetServiceClient
 from pinot_connector.budgets import Charge
-from pinot_connector.client import AsyncPrivateClient
 from pinot_connector.engines.duckdb import DuckDBEngine
 from pinot_connector.release_store import MemoryReleaseStore, Receipt
 from tests.support.clients import client_of
@@ -39,8 +39,8 @@ ASK = app_pb2.AskRequest(question=TOP, request_id="left")
 class Watched(PrivateQueryServicer):
     """A gateway's service that says when a question is over for its caller."""
 
-    def __init__(self, client: AsyncPrivateClient, history: History) -> None:
-        super().__init__(client, history)
+    def __init__(self, questions: Questions) -> None:
+        super().__init__(questions)
         self.left = asyncio.Event()
 
     async def Ask(self, request: app_pb2.AskRequest, context: Context) -> AsyncIterator[app_pb2.AskResponse]:  # noqa: N802
@@ -80,7 +80,8 @@ async def served(
     async with client_of(gateway, engine, account="none") as client:
         limiter = Limiter(CallerLimits(1000, 1000, 8, 64), clock=time.monotonic)
         server = grpc.aio.server(interceptors=(GatewayAdmission(known_by_tokens(issuer), limiter, NOTHING),))
-        servicer = Watched(client, history)
+        questions = Questions(client, history)
+        servicer = Watched(questions)
         app_pb2_grpc.add_PrivateQueryServiceServicer_to_server(servicer, NOTHING.before(server))
         port = server.add_insecure_port("127.0.0.1:0")
         await server.start()
@@ -89,7 +90,7 @@ async def served(
         finally:
             history.may.set()
             await server.stop(None)
-            await servicer.finish()
+            await questions.finish()
     engine.close()
 
 

@@ -12,14 +12,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing
 from datetime import timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import grpc
 import pytest
 from cryptography.x509 import SubjectAlternativeName, UnrecognizedExtension
 
-from gris_serving.identity import certificate_names
+from gris_serving.admitting import Sender
+from gris_serving.identity import certificate_names, sender_of
 from gris_serving.reloading_files import SecurityError
 from gris_serving.tls import ServerTls, TlsFiles, is_loopback, server_context
 from pinot_connector.channels import open_channel
@@ -36,7 +36,7 @@ class Naming(grpc.GenericRpcHandler):
         """Return the one handler."""
 
         async def name(request: bytes, context: Any) -> bytes:
-            return "\n".join(sorted(certificate_names(context))).encode()
+            return "\n".join(sorted(certificate_names(sender_of(context)))).encode()
 
         return grpc.unary_unary_rpc_method_handler(name)
 
@@ -103,8 +103,7 @@ def test_a_certificate_whose_names_cannot_be_read_has_none(tmp_path: Path) -> No
     for names, expected in ((name, {"uri:spiffe://x/app"}), (name + address, set()), (name[:-1], set())):
         raw = UnrecognizedExtension(SubjectAlternativeName.oid, bytes([0x30, len(names)]) + names)
         shown = Path(str(Authority.new(tmp_path).client(extension=raw).certificate_file)).read_bytes()
-        context: Any = SimpleNamespace(auth_context=lambda pem=shown: {"x509_pem_cert": [pem]})
-        assert expected == certificate_names(context)
+        assert expected == certificate_names(Sender(certificate=shown))
 
 
 async def test_strangers_do_not_come_to_speak(tmp_path: Path) -> None:
@@ -353,6 +352,5 @@ def test_an_expired_certificate_has_no_names(tmp_path: Path) -> None:
     authority = Authority.new(tmp_path)
     for valid_for, expected in ((timedelta(minutes=1), {"dns:a"}), (timedelta(seconds=-1), set())):
         known = authority.client(dns("a"), valid_for=valid_for)
-        shown = {"x509_pem_cert": [Path(str(known.certificate_file)).read_bytes()]}
-        context: Any = SimpleNamespace(auth_context=lambda shown=shown: shown)
-        assert certificate_names(context) == expected
+        shown = Sender(certificate=Path(str(known.certificate_file)).read_bytes())
+        assert certificate_names(shown) == expected
