@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from msgspec.structs import replace
 
 from budget_service.ledger.balances import Balance
-from budget_service.ledger.block_sums import Paying
+from budget_service.ledger.block_sums import NONE_PAYING, Paying
 from budget_service.ledger.case import has_too_many_blocks, shortage
 from budget_service.ledger.currency import Currency
 from budget_service.ledger.draft import Draft
@@ -18,6 +18,9 @@ from budget_service.ledger.outcomes import Exhausted, Held, LevelStatus, Reason,
 from budget_service.ledger.state import HistoryNeededError, Snapshot
 from budget_service.ledger.values import MAX_AMOUNT, Account, Cost, LevelLimit
 from budget_service.ledger.windows import Microseconds
+
+# So many take some 10 ms.
+BLOCKS_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +59,12 @@ class AccountStatement:
         return dataclasses.replace(self, levels=levels)
 
 
-def account_statement(
-    snapshot: Snapshot, account: Account, levels: tuple[LevelLimit, ...], now: Microseconds
+async def account_statement(
+    snapshot: Snapshot,
+    account: Account,
+    levels: tuple[LevelLimit, ...],
+    now: Microseconds,
+    pause: Callable[[], Awaitable[None]],
 ) -> AccountStatement:
     """Return the state of an account at `now`.
 
@@ -67,6 +74,7 @@ def account_statement(
         account: The account.
         levels: The levels of the account that have a limit.
         now: The ledger's time.
+        pause: Awaited again and again where there are many blocks: others have their turns.
 
     Raises:
         HistoryNeededError: It needs the past days too.
@@ -77,39 +85,49 @@ def account_statement(
             raise HistoryNeededError
         lapsed = tuple(each for each in snapshot.reservations if each.expires_at <= now)
         snapshot = replace(snapshot, due=lapsed)
-    draft = Draft(snapshot, levels, now, account.levels)
+    limited = {each.level for each in levels}
+    unlimited = {level: blocks for level, blocks in snapshot.blocks.items() if level not in limited}
+    draft = Draft(replace(snapshot, blocks=unlimited), levels, now, account.levels)
+    found = [await _of_blocks(draft, each, snapshot.blocks.get(each.level, ()), pause) for each in levels]
     root = snapshot.root
     stands_still = root.stands_still_for(snapshot.clock)
+    of_root = snapshot.blocks.get(account.level(1), ())
     return AccountStatement(
         draft.currency,
-        draft.statuses(),
+        tuple([level for level, _ in found]),
         root.limits_version,
         root.ahead + stands_still,
         time=now,
         stands_still=stands_still,
         countable=draft.countable(),
-        blocks=tuple([_of_blocks(draft, each, snapshot.blocks.get(each.level, ())) for each in levels]),
-        root_blocks=frozenset(
-            [
-                each.block
-                for each in snapshot.blocks.get(account.level(1), ())
-                if not draft.balances[each].is_unused
-            ]
-        ),
+        blocks=tuple([blocks for _, blocks in found]),
+        root_blocks=frozenset([each.block for each in of_root if not draft.balances[each].is_unused]),
     )
 
 
-def _of_blocks(draft: Draft, each: LevelLimit, blocks: Collection[Account]) -> Mapping[str, LevelStatus]:
-    """Return the status of a level for each block that has paid alone there, and under no name for every other one."""
-    paid = {block.block: draft.balances[block] for block in blocks}
-    balance, since = draft.balances[each.level], draft.currency.since
-    old = Paying.of([*paid.values()], since).old
+async def _of_blocks(
+    draft: Draft, each: LevelLimit, blocks: Collection[Account], pause: Callable[[], Awaitable[None]]
+) -> tuple[LevelStatus, Mapping[str, LevelStatus]]:
+    """Return the status of a level for everybody, and for each block that has paid alone there.
+
+    Under no name it is the status for every other block; a level without such blocks has none.
+    """
+    balance, since, every = draft.balances[each.level], draft.currency.since, [*blocks]
+    pages = [every[first : first + BLOCKS_AT_ONCE] for first in range(0, len(every), BLOCKS_AT_ONCE)]
+    paying, found = NONE_PAYING, dict[str, LevelStatus]()
+    for page in pages:
+        draft.refresh_blocks(each, page)
+        paying = paying.beside(Paying.of([draft.balances[block] for block in page], since))
+        await pause()
 
     def status(*own: Balance) -> LevelStatus:
-        return status_of(each, balance, replace(Paying.of(own, since), old=old), since)
+        return status_of(each, balance, replace(Paying.of(own, since), old=paying.old), since)
 
-    found = {block: status(own) for block, own in paid.items() if not own.is_empty}
-    return found and {"": status()} | found
+    for page in pages:
+        own = {block.block: draft.balances[block] for block in page}
+        found |= {block: status(paid) for block, paid in own.items() if not paid.is_empty}
+        await pause()
+    return status_of(each, balance, paying, since), found and {"": status()} | found
 
 
 def check(

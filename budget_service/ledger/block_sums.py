@@ -102,6 +102,15 @@ class Paying(Struct, frozen=True, gc=False, kw_only=True):
         start = min([each.window.start for each in named], default=END_OF_TIME)
         return Paying(sums=Sums.most([each.sums for each in named]), named=named, start=start, old=old)
 
+    def beside(self, other: Paying) -> Paying:
+        """Return what these blocks and others have."""
+        return Paying(
+            sums=Sums.most([self.sums, other.sums]),
+            named=[*self.named, *other.named],
+            start=min(self.start, other.start),
+            old=Window.around_both(self.old, other.old),
+        )
+
 
 NONE_PAYING = Paying()
 

@@ -7,6 +7,7 @@ from itertools import chain
 
 from msgspec.structs import replace
 
+from budget_service.ledger.block_sums import BlockPage
 from budget_service.ledger.draft import Draft
 from budget_service.ledger.limits import AppliedLimits
 from budget_service.ledger.outcomes import (
@@ -20,7 +21,7 @@ from budget_service.ledger.outcomes import (
 )
 from budget_service.ledger.state import Change, Decision, Payment, Reservation, Snapshot, StoredOutcome
 from budget_service.ledger.values import Account, Cost, Fingerprint, Hold, Limit
-from budget_service.ledger.windows import DAY, SECOND, Microseconds
+from budget_service.ledger.windows import DAY, SECOND, Microseconds, WindowRule
 
 # How many blocks of a root may have something charged or held. A policy has at most 1,001 blocks at a time, and each
 # that is charged takes a balance for good.
@@ -123,8 +124,16 @@ class Case(Draft):
         added = sum(self.balances[root.of_block(block)].is_unused for block in blocks)
         if not added:
             return False
-        known = self.blocks.count(root, self.rule_at(root), MAX_BLOCKS_OF_ROOT - added)
+        known = self.blocks.count(root, self._rule_at(root), MAX_BLOCKS_OF_ROOT - added)
         return has_too_many_blocks(known, added)
+
+    def read_blocks(self, page: BlockPage) -> None:
+        """Add a page of the blocks of a level, which have been brought up to `now`, to what is known of all."""
+        balances = [(block.block, self.balances[block]) for block in page.blocks]
+        self.blocks.read(page, balances, self._rule_at(page.level))
+
+    def _rule_at(self, level: Account) -> WindowRule | None:
+        return next((each.limit.window for each in self.levels if each.level == level), None)
 
     def pay(self, release_id: str, query_id: str, span: Microseconds | None) -> None:
         """Note for how long a release counts as paid, so that it is not charged again."""

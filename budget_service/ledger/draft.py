@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from msgspec.structs import replace
 
 from budget_service.ledger.balances import Balance, PastDay
-from budget_service.ledger.block_sums import BlockPage, Paying
 from budget_service.ledger.known_blocks import KnownBlocks
 from budget_service.ledger.level_status import counted, status_of
 from budget_service.ledger.outcomes import LevelStatus
@@ -31,7 +30,7 @@ from budget_service.ledger.values import (
     capped_sum,
     least_left,
 )
-from budget_service.ledger.windows import DAY, DaySpan, Microseconds, Span, WindowRule, day_around
+from budget_service.ledger.windows import DAY, DaySpan, Microseconds, Span, day_around
 
 
 class Draft:
@@ -137,7 +136,15 @@ class Draft:
 
     def statuses(self) -> tuple[LevelStatus, ...]:
         """Return every level of the account that has a limit, from the widest, as it is for those who pay."""
-        return tuple([self._status(each, self._paying(each)) for each in self.levels])
+        since = self.currency.since
+        return tuple(
+            [
+                status_of(
+                    each, self.balances[each.level], self.blocks.paying(each, self._own(each.level)), since
+                )
+                for each in self.levels
+            ]
+        )
 
     def holds(self, blocks: tuple[str, ...] = ()) -> tuple[Hold, ...]:
         """Return the present days of all levels of the account, for everybody or for some blocks alone."""
@@ -221,22 +228,9 @@ class Draft:
         if reservation.forfeits:
             self.spend(forfeit_of(reservation))
 
-    def read_blocks(self, page: BlockPage) -> None:
-        """Add a page of the blocks of a level, which have been brought up to `now`, to what is known of all."""
-        balances = [(block.block, self.balances[block]) for block in page.blocks]
-        self.blocks.read(page, balances, self.rule_at(page.level))
-
-    def rule_at(self, level: Account) -> WindowRule | None:
-        """Return the window rule of a level of the account; None if it has no limit."""
-        return next((each.limit.window for each in self.levels if each.level == level), None)
-
     def _own(self, level: Account) -> list[Balance]:
         """Return what the blocks that are named have at a level."""
         return [self.balances[block] for block in self._named.get(level, ())]
-
-    def _paying(self, each: LevelLimit) -> Paying:
-        """Return what those who pay have alone at a level."""
-        return self.blocks.paying(each, self._own(each.level))
 
     def _set(self, level: Account, balance: Balance) -> None:
         if level.block:
@@ -249,19 +243,24 @@ class Draft:
         opened = Balance.opened(each.limit.window, span, self.currency.since)
         last = self.balances.get(level)
         moved = (opened, None) if last is None else last.on(self.now, span.day, self.currency.since)
-        day = self._refresh_at(each.limit, span, level, *moved)
-        for block in self._named.get(level, ()):
+        self._refresh_at(each.limit, span, level, *moved)
+        self.refresh_blocks(each, self._named.get(level, ()))
+
+    def refresh_blocks(self, each: LevelLimit, blocks: Iterable[Account]) -> None:
+        """Bring blocks of a level that has been brought up to `now` up to it too."""
+        span, day = each.limit.window.around(self.now), self.balances[each.level].day
+        for block in blocks:
             last = self.balances.get(block)
-            # There may be a page of them, of which few are not.
+            # Of a page of them, few are not.
             if last is not None and last.is_as_of(self.now, day, each.limit.window, self.currency.since):
                 continue
-            moved = (replace(opened, day=day), None) if last is None else last.moved_to(day)
-            self._refresh_at(each.limit, span, block, *moved)
+            opened = replace(Balance.opened(each.limit.window, span, self.currency.since), day=day)
+            self._refresh_at(each.limit, span, block, *(last or opened).moved_to(day))
 
     def _refresh_at(
         self, limit: Limit, span: Span, level: Account, found: Balance, ended: PastDay | None
-    ) -> DaySpan:
-        """Bring the balance of a level, or of a block of it, up to its present day, and return that."""
+    ) -> None:
+        """Bring the balance of a level, or of a block of it, up to its present day."""
         last = self.balances.get(level)
         if last is not None:
             rolled = found.rolled(self.now, span, ended) if found.rule == limit.window else None
@@ -271,7 +270,6 @@ class Draft:
                 found = self._in_new_currency(limit, level, span, found)
         if found is not last:
             self._set(level, found)
-        return found.day
 
     def _in_new_currency(self, limit: Limit, level: Account, span: Span, found: Balance) -> Balance:
         """Return a balance as the present currency has it, or as it is if old charges count and are waited for."""
@@ -369,7 +367,8 @@ class Draft:
         return next((day.spent for day in self._past(level) if day.start == start), NOTHING)
 
     def _has_room(self, each: LevelLimit, cost: Cost) -> bool:
-        balance, paying, maximum = self.balances[each.level], self._paying(each), each.limit.maximum
+        balance, maximum = self.balances[each.level], each.limit.maximum
+        paying = self.blocks.paying(each, self._own(each.level))
         if paying.old is not None or self._is_in_old_currency(balance):
             return cost == NOTHING
         spent, reserved = counted(balance, paying.sums)
@@ -380,9 +379,6 @@ class Draft:
         if not fits and self._snapshot.every_block:
             self.blocks.require_reached(each)
         return fits
-
-    def _status(self, each: LevelLimit, paying: Paying) -> LevelStatus:
-        return status_of(each, self.balances[each.level], paying, self.currency.since)
 
     def _is_in_old_currency(self, balance: Balance) -> bool:
         return balance.reserved_since < self.currency.since

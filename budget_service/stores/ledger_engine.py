@@ -127,7 +127,7 @@ class LedgerEngine:
         loaded = await self._store.load(wanted_to_read(account, history=history))
         view = View(loaded)
         now = view.root(account.root).now(loaded.clock)
-        return account_statement(view.reading(account), account, levels, now)
+        return await account_statement(view.reading(account), account, levels, now, lambda: asyncio.sleep(0))
 
     async def _work(self, name: str, queue: Queue) -> None:
         try:

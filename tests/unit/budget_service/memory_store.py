@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -99,7 +100,9 @@ class MemoryStore:
             due_further=len(due) == self.expired_at_once,
             clock=self.clock(),
         )
-        return account_statement(self._with_history(account, snapshot), account, levels, now)
+        return await account_statement(
+            self._with_history(account, snapshot), account, levels, now, lambda: asyncio.sleep(0)
+        )
 
     async def limits(self, account: Account) -> StoredLimits:
         """Look up the limits of each level."""

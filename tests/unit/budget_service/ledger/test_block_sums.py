@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from budget_service.ledger import block_sums, case
+from budget_service.ledger import account_statement, block_sums, case
 from budget_service.ledger.account_statement import check
 from budget_service.ledger.acts.charge import Charge
 from budget_service.ledger.acts.refund import Refund
@@ -379,3 +379,24 @@ async def test_a_row_that_says_too_little_is_found(clock: SteppedClock) -> None:
     assert found.differences == [
         Difference(ANALYST.of_block(NAMES[0]), Unit.INFORMATION, Sum.BLOCKS, None, 3, 4)
     ]
+
+
+@pytest.mark.parametrize("any_store", ["sqlite", "redis", "postgres"], indirect=True)
+async def test_others_have_their_turns_while_a_statement_is_made(
+    any_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of every block, after each few of them, and it says what it would have said at once."""
+    for name in NAMES:
+        await any_store.apply(*charge(name, Cost(1, 1), on=ON, release_id=name).but(blocks=(name,)))
+    at_once = await any_store.read(ANALYST, ON)
+    turns: list[float] = []
+    sleep = asyncio.sleep
+
+    async def counted(delay: float) -> None:
+        turns.append(delay)
+        await sleep(delay)
+
+    monkeypatch.setattr(account_statement, "BLOCKS_AT_ONCE", 2)
+    monkeypatch.setattr(asyncio, "sleep", counted)
+    assert await any_store.read(ANALYST, ON) == at_once
+    assert turns == [0] * 2 * len(ON) * len(NAMES[::2])
