@@ -71,6 +71,20 @@ def leaves(expression: Expression) -> Iterator[Released | OverAll]:
             yield from leaves(below)
 
 
+def degree(expression: Expression) -> int:
+    """Return how many released numbers are multiplied with, or divide, each other at most."""
+    match expression:
+        case Released() | OverAll():
+            return 1
+        case Sum(terms):
+            return max(map(degree, terms))
+        case Product(factors):
+            return sum(map(degree, factors))
+        case Quotient(above, below):
+            return degree(above) + degree(below)
+    return 0
+
+
 def rises(expression: Expression) -> bool:
     """Return whether a value is the larger, the larger its released number is, wherever sums over all rows are above 0.
 

@@ -21,6 +21,7 @@ from dp_service.parameters.expressions import (
     Quotient,
     Released,
     Sum,
+    degree,
     leaves,
     negative,
 )
@@ -33,8 +34,9 @@ from dp_service.queries.sql.places import refuse
 from dp_service.queries.sql.scope import Scope, alias_name
 
 _LARGEST = Fraction(10**9)
-# So many of them at their largest are still floats.
+# Whatever is released, so many of both at their largest are still floats: a result that is none has no answer.
 _MOST_NUMBERS = 16
+_MOST_FACTORS = 4
 
 
 def number_selected(item: tree.Item, scope: Scope) -> AskedNumber:
@@ -57,6 +59,8 @@ def number_of(node: tree.Expression, scope: Scope) -> Form[Part]:
         expression = reader.read(node)
         if not any(leaves(expression)):
             refuse(node, "expected a number of the table, such as COUNT(*) or SUM(value), in arithmetic")
+        if degree(expression) > _MOST_FACTORS:
+            refuse(node, f"expected at most {_MOST_FACTORS} numbers of the table in one product or quotient")
         return Computed(tuple(reader.numbers), expression)
     if not isinstance(node, tree.Call) or not is_number(node) or is_quantile(node):
         refuse(node, "expected a number such as SUM(value), AVG(value) or COUNT(*) FILTER (WHERE condition)")

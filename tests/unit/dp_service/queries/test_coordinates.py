@@ -292,6 +292,10 @@ def test_what_is_computed_of_the_count_alone_is_the_release_of_the_count(number:
         (numbers("SUM(x) * 1e10"), "from 10\\^-9 to 10\\^9"),
         (numbers("SUM(x) * 1e-10"), "from 10\\^-9 to 10\\^9"),
         (numbers(f"SUM(x) * {' * '.join(['7'] * 17)}"), "at most 16 numbers"),
+        (
+            numbers("SUM(x) * (1 - SUM(x) / (SUM(x) * SUM(x) * SUM(x)))"),
+            "at most 4 numbers of the table in one",
+        ),
         (numbers("2 * 3"), "a number of the table"),
         (numbers("MAX(x) / COUNT(*)"), "counts, SUM, AVG and numbers in arithmetic"),
         (f"{numbers('100.0 / COUNT(*)')} ORDER BY 100.0 / COUNT(*)", "the count that this is computed of"),
