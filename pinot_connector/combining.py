@@ -121,9 +121,10 @@ def part_of(answer: PrivateResult, element: Element, number: str | None = None) 
     _, elements = answer._messages
     if number is not None:
         titles = [each.title for each in answer.parameters.aggregates]
-        if number not in titles:
+        if titles.count(number) != 1:
             raise InvalidQuestion(
-                "number", f"expected one of {', '.join(titles) or 'no number'}, got {number!r}"
+                "number",
+                f"expected the only one so called of {', '.join(titles) or 'no number'}, got {number!r}",
             )
         column = titles.index(number)
         shown = answer.parameters.aggregates[column]

@@ -295,6 +295,16 @@ def test_a_number_under_the_name_of_another_one_is_its_own(
     assert one.rows[0].values != other.rows[0].values
 
 
+def test_a_number_that_is_called_like_another_one_is_not_taken_for_it(client: PrivateClient) -> None:
+    """Names have no parentheses; an alias tells the two apart."""
+    both = "SUM(number) * (COUNT(*) + 2), SUM(number) * COUNT(*) + 2"
+    result = client.sql(f"SELECT {both} FROM t")  # noqa: S608
+    first, second = (column.title for column in result.parameters.aggregates)
+    assert first == second
+    with pytest.raises(InvalidQuestion, match="the only one so called"):
+        result.part((), number=first)
+
+
 def test_beside_counts_of_rows_sums_and_averages_are_over_rows(client: PrivateClient) -> None:
     """They have other names and other numbers than those of members, and are another release."""
     result = client.sql("SELECT text, COUNT(*), SUM(number), AVG(number) FROM t GROUP BY text")
