@@ -156,8 +156,7 @@ class LargestSums(Struct, frozen=True, gc=False, kw_only=True):
             window = after.counted_window()
             named[block] = NamedSums(Sums.of(after), window)
             start = min(start, window.start)
-            ends = after.day.end if after.rule is None else window.end
-            until = until if ends is None else min(until, ends)
+            until = min(until, _counts_until(after, window))
             if after.reserved_since < self.since:
                 old = Window.around_both(old, after.counted_window(as_one=True))
         if len(named) > MOST_NAMED:
@@ -219,6 +218,12 @@ class BlocksRow(Struct, frozen=True, gc=False, kw_only=True):
 
 def _most(costs: Sequence[Cost]) -> Cost:
     return Cost(*(max([each.of(unit) for each in costs]) for unit in Unit))
+
+
+def _counts_until(balance: Balance, window: Window) -> Microseconds:
+    """Return until when all of a balance counts: at least until the end of its day, whatever the zone of its window."""
+    end = balance.day.end if balance.rule is None else window.end
+    return END_OF_TIME if end is None else max(end, balance.day.end)
 
 
 def _dispensable(named: Mapping[str, NamedSums]) -> str:

@@ -31,7 +31,7 @@ from budget_service.ledger.outcomes import (
 )
 from budget_service.ledger.values import Account, Cost, LevelLimit, Unit
 from budget_service.ledger.verification import Difference, Sum
-from budget_service.ledger.windows import Period, WindowRule
+from budget_service.ledger.windows import DaySpan, Period, WindowRule
 from budget_service.server.audit import Verification, verify
 from budget_service.server.refunds import with_charge, without_charge
 from budget_service.stores import row_transactions
@@ -62,6 +62,7 @@ PAYING = ((), tuple(NAMES[:3]), tuple(NAMES[3:7]), tuple(NAMES[6:]))
 ON = levels(own=limit(10, 10), above=limit(100, 100))
 RULE = WindowRule(Period.MONTH, "UTC")
 EMPTY = Balance.opened(RULE, RULE.around(NOON))
+END_OF_MONTH = EMPTY.window.end or 0
 
 
 @pytest.fixture
@@ -123,6 +124,16 @@ def test_a_row_says_no_less_than_any_block_has(
         if row.known.is_reached:
             assert truth == row.known.paying.sums
     assert row.known.is_reached
+
+
+@pytest.mark.parametrize("rule", [RULE, None])
+def test_what_was_just_read_is_known_until_the_day_ends(rule: WindowRule | None) -> None:
+    """Whatever window ends before, as one of another zone may: else blocks would be read again and again."""
+    late = replace(EMPTY, rule=rule, day=DaySpan(EMPTY.day.start, END_OF_MONTH + 9), today=Cost(1, 0))
+    page = BlockPage(COMPANY, "", (COMPANY.of_block(NAMES[0]),), is_last=True)
+    row = BlocksRow(known=LargestSums()).read(page, [(NAMES[0], late)], rule, 0)
+    assert row.known.holds(rule, 0, late.day.end - 1)
+    assert not row.known.holds(rule, 0, late.day.end)
 
 
 async def assert_decided_as_if_all_were_read(
