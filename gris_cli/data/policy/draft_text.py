@@ -95,10 +95,13 @@ _ROWS = (
 _MEASURES_OF_PINOT = "Pinot counts rows so from version 1.0 on; for an older one, remove `{key}`."
 _DISTINCT = (
     "Distinct values of a column may be counted, too: of each member so many count in one element. DECIDE: a larger "
-    "number leaves out fewer values, and the noise grows with it; `gris check --data` says how many are left."
+    "number leaves out fewer values, and the noise grows with it; `gris check --data` says how many are left. Columns "
+    "with fewer than {least:,} values are not offered: noise would hide their number."
 )
 _MOST_VALUES = 16
 """A start, for it may not follow from the data."""
+_LEAST_VALUES = 64 * _MOST_VALUES
+"""At 10 units the noise of a total has a standard deviation of about 4 * _MOST_VALUES."""
 _COLUMNS = (
     "What questions may group by and filter on. {keys} left out on purpose:\n"
     "  domain: the list of values that may be shown. Without it the mechanism itself finds which values are "
@@ -126,11 +129,13 @@ class Drafted:
         draft: What each column is.
         shapes: The shape of the rows; empty: none was read.
         values: The columns of numbers.
+        distinct: The columns whose distinct values may be counted.
     """
 
     draft: Draft
     shapes: tuple[Shape, ...] = ()
     values: tuple[DraftValue, ...] = ()
+    distinct: tuple[str, ...] = ()
 
 
 def drafted(
@@ -159,7 +164,9 @@ def drafted(
         learned = draft if before is None else draft_before(connection, draft, before)
         lists = usual_lists(connection, learned)
         shape = shape_of(connection, draft, lists)
-        return Drafted(draft, (shape,), tuple(values_of(connection, learned, shape, lists)))
+        texts = (each.name for each in draft.elements if each.type is ColumnType.STRING)
+        distinct = tuple(each for each in texts if contents[each].values >= _LEAST_VALUES)
+        return Drafted(draft, (shape,), tuple(values_of(connection, learned, shape, lists)), distinct)
 
 
 def draft_text(drafts: Sequence[Drafted], before: datetime.date | None = None) -> str:
@@ -202,10 +209,9 @@ def _table(drafted: Drafted) -> Iterator[str]:
     yield "    measures:"
     yield "      distinct_members: true"
     yield f"      {counted}"
-    texts = [each.name for each in draft.elements if each.type is ColumnType.STRING]
-    if drafted.shapes and texts:
-        yield from comment(_DISTINCT, 6)
-        yield f"      distinct: {{{', '.join(f'{key(name)}: {_MOST_VALUES}' for name in texts)}}}"
+    if drafted.distinct:
+        yield from comment(_DISTINCT.format(least=_LEAST_VALUES), 6)
+        yield f"      distinct: {{{', '.join(f'{key(name)}: {_MOST_VALUES}' for name in drafted.distinct)}}}"
     about = _COLUMNS.format(keys="One key is" if drafted.shapes else "Two keys are")
     yield from comment(about + (_TYPICAL if drafted.shapes else _DELTA) + _nulls(draft), 4)
     lines = [line for each in draft.columns for line in _column(each, drafted)]

@@ -405,6 +405,16 @@ def test_a_member_with_most_rows_does_not_decide_how_many_count(
     assert "one total of all rows loses about 50 %" in " ".join(text.replace("#", " ").split())
 
 
+def test_distinct_values_are_offered_where_noise_does_not_hide_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A number of seven cities would be paid for, and say nothing."""
+    columns = "(i % 3000)::VARCHAR AS user_id, 'c' || i % 7 AS city, 'page' || i % 2000 AS page"
+    table, _, _ = drafted(capsys, "--data", write(tmp_path / "visits.parquet", columns, 60_000))
+    assert {*table.measures.distinct} == {"page"}
+    assert {"city", "page"} <= {each.name for each in table.columns}
+
+
 def test_lists_of_fifty_are_planned_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """They are named with some to spare, and a member's usual elements count."""
     columns = "hash(i) % 2000 * 7 AS user_id, 'p' || sqrt(hash(i, 1) % 6400)::INTEGER AS page"
