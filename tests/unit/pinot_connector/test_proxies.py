@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from contextvars import copy_context
 from queue import Queue
-from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -33,7 +32,6 @@ from pinot_connector.rpc_errors import Service, error_of_rpc
 from tests.support.collector import ENDPOINT, collecting
 from tests.support.echo import EchoStub, add_echo, observed_echo
 
-NO_METADATA: Any = SimpleNamespace(invocation_metadata=tuple)
 VALUE = "http://someone:secret@127.0.0.1:{}"
 
 
@@ -138,7 +136,7 @@ def test_a_collector_on_this_machine_is_not_asked_by_grpc_through_a_proxy(
     with exporting_traces("local") as traces:
         assert traces is not None
         # A span stays that of its task: here, of a context of its own.
-        span = copy_context().run(traces.begin, "service", "One", NO_METADATA)
+        span = copy_context().run(traces.begin, "service", "One", ())
         traces.end(span, CallOutcome("OK", "", 0.0))
     server.stop(None)
     assert received.qsize() == 1
