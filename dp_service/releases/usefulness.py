@@ -67,8 +67,8 @@ class TypicalError:
     number: str
     error: float
     most: float | None
+    instead: str
     over: int = 1
-    instead: str = COARSER
 
     @property
     def is_too_large(self) -> bool:
@@ -122,7 +122,7 @@ def typical_errors(kind: AnyKind, public: PublicSizes) -> Iterator[TypicalError]
         error = float(scale) * (sqrt(2) if asked.count_noise is CountNoise.LAPLACE else 1)
         bounds = [public.values, None if sizes is None else _counted(rows, sizes)]
         most = min((each for each in bounds if each is not None), default=None)
-        yield TypicalError("counts", error, most, instead=public.instead)
+        yield TypicalError("counts", error, most, public.instead)
     if asked.sums is None:
         return
     for number in asked.sums.asked:
@@ -130,11 +130,12 @@ def typical_errors(kind: AnyKind, public: PublicSizes) -> Iterator[TypicalError]
             case Plain(place) if place != THE_COUNT:
                 column = asked.sums.columns[place]
                 total = None if sizes is None else _largest(column) * _counted(column.rows, sizes)
-                yield TypicalError(number.name, kind.sum_deviations[place], total)
+                yield TypicalError(number.name, kind.sum_deviations[place], total, public.instead)
             case Average(place) if sizes is not None:
                 column = asked.sums.columns[place]
                 over = _counted(column.rows, sizes)
-                yield TypicalError(number.name, kind.sum_deviations[place] / over, _largest(column), over)
+                error = kind.sum_deviations[place] / over
+                yield TypicalError(number.name, error, _largest(column), public.instead, over)
 
 
 def _largest(column: SummedValue) -> float:

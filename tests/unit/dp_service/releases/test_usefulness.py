@@ -9,7 +9,14 @@ from dp_service.queries.policy import Policy, parse_policy
 from dp_service.queries.sql import parse_sql
 from dp_service.releases.kinds import kind_of
 from dp_service.releases.resolving import resolve_question
-from dp_service.releases.usefulness import TypicalError, public_sizes, require_useful, typical_errors, verdict
+from dp_service.releases.usefulness import (
+    COARSER,
+    TypicalError,
+    public_sizes,
+    require_useful,
+    typical_errors,
+    verdict,
+)
 
 COUNTS = "SELECT d, COUNT(DISTINCT m) FROM t GROUP BY d"
 PAGES = [f"p{place}" for place in range(100)]
@@ -68,7 +75,7 @@ def test_a_number_whose_noise_exceeds_half_of_the_largest_value_is_lost(
 
 def test_it_is_refused_unless_the_caller_says_anyway() -> None:
     """The error names the number, its error, and the largest value."""
-    found = [TypicalError("average_v_per_member", 390_781, 512)]
+    found = [TypicalError("average_v_per_member", 390_781, 512, COARSER)]
     with pytest.raises(
         QuestionError, match="typical error 390,781 on average_v_per_member of at most 512"
     ) as refused:
