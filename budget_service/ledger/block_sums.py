@@ -11,18 +11,23 @@ change of a block that has been read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from budget_service.ledger.balances import Balance
 from budget_service.ledger.currency import END_OF_TIME
-from budget_service.ledger.values import NOTHING, Account, Cost, Unit, capped_sum
+from budget_service.ledger.values import NOTHING, Account, Cost, capped_sum
 from budget_service.ledger.windows import Microseconds, Window, WindowRule
 
-# Twice as many as one request may name: what these hold and give back is followed without reading a page.
+# What the balance of a block was, if there was or was known to be one, and what it is now.
+BlockChange: TypeAlias = tuple[Balance | None, Balance]
+# Of more, so many are left: as many as one request may name, and those that have most. What these hold and give back
+# is followed without reading a page.
 MOST_NAMED = 32
+LEAST_NAMED = 20
 
 
 class BlocksNeededError(Exception):
@@ -64,13 +69,14 @@ class Sums(Struct, frozen=True, gc=False, array_like=True):
         """Return whether no sum is larger than that of `bound`."""
         return self.spent.within(bound.spent) and self.taken.within(bound.taken)
 
-    @property
-    def amounts(self) -> tuple[int, ...]:
-        """All four of them."""
-        return tuple([each.of(unit) for each in (self.spent, self.taken) for unit in Unit])
-
 
 NO_SUMS = Sums()
+_AMOUNTS: tuple[Callable[[Sums], int], ...] = (
+    lambda each: each.spent.information,
+    lambda each: each.spent.calls,
+    lambda each: each.taken.information,
+    lambda each: each.taken.calls,
+)
 
 
 class NamedSums(Struct, frozen=True, gc=False, array_like=True):
@@ -147,31 +153,35 @@ class LargestSums(Struct, frozen=True, gc=False, kw_only=True):
         """Return whether it is known by this rule, in this currency, and nothing has stopped counting."""
         return self.rule == rule and self.since == since and now < self.until
 
-    def noted(self, block: str, before: Balance | None, after: Balance) -> LargestSums:
-        """Return what is known once a block has another balance; None before: it had none, or was not known."""
-        named, rest = {**self.named}, self.rest
-        named.pop(block, None)
-        start, until, old = self.start, self.until, self.old
-        if not after.is_unused:
-            window = after.counted_window()
-            named[block] = NamedSums(Sums.of(after), window)
-            start = min(start, window.start)
-            until = min(until, _counts_until(after, window))
-            if after.reserved_since < self.since:
-                old = Window.around_both(old, after.counted_window(as_one=True))
+    def noted(self, changes: Mapping[str, BlockChange]) -> LargestSums:
+        """Return what is known once blocks have other balances."""
+        named, rest, count = {**self.named}, self.rest, self.count
+        rule, start, until, old = self.rule, self.start, self.until, self.old
+        for block, (before, after) in changes.items():
+            named.pop(block, None)
+            if after.rule != rule:
+                # Of blocks by several rules nothing is known.
+                rule = None
+            if not after.is_unused:
+                count += 1
+                window = after.counted_window()
+                named[block] = NamedSums(Sums.of(after), window)
+                start, until = min(start, window.start), min(until, _counts_until(after, window))
+                if after.reserved_since < self.since:
+                    old = Window.around_both(old, after.counted_window(as_one=True))
+            if before is not None and not before.is_unused:
+                count -= 1
+                if old is not None and before.reserved_since < self.since:
+                    # Maybe it was the last one in the older currency.
+                    until = 0
         if len(named) > MOST_NAMED:
-            rest = Sums.most([rest, named.pop(_dispensable(named)).sums])
-        was_counted = before is not None and not before.is_unused
-        if was_counted and before is not None and old is not None and before.reserved_since < self.since:
-            # Maybe it was the last one in the older currency.
-            until = 0
+            rest = Sums.most([rest, *[named.pop(each).sums for each in _dispensable(named)]])
         return LargestSums(
-            # Of blocks by several rules nothing is known.
-            rule=self.rule if after.rule == self.rule else None,
+            rule=rule,
             since=self.since,
             named=named,
             rest=rest,
-            count=self.count + (not after.is_unused) - was_counted,
+            count=count,
             start=start,
             until=until,
             old=old,
@@ -185,12 +195,12 @@ class BlocksRow(Struct, frozen=True, gc=False, kw_only=True):
     found: LargestSums | None = None
     after: str = ""
 
-    def noted(self, block: str, before: Balance | None, after: Balance) -> BlocksRow:
-        """Return the row once a block has another balance."""
+    def noted(self, changes: Mapping[str, BlockChange]) -> BlocksRow:
+        """Return the row once blocks have other balances."""
         found = self.found
-        if found is not None and block <= self.after:
-            found = found.noted(block, before, after)
-        return BlocksRow(known=self.known.noted(block, before, after), found=found, after=self.after)
+        if found is not None:
+            found = found.noted({block: each for block, each in changes.items() if block <= self.after})
+        return BlocksRow(known=self.known.noted(changes), found=found, after=self.after)
 
     def next_page(self, rule: WindowRule | None, since: Microseconds, now: Microseconds) -> str:
         """Return behind which block to go on reading."""
@@ -209,15 +219,14 @@ class BlocksRow(Struct, frozen=True, gc=False, kw_only=True):
         if found is None or (page.after and page.after != self.after):
             # Somebody else has read on.
             return self
-        for block, balance in balances:
-            found = found.noted(block, None, balance)
+        found = found.noted({block: (None, balance) for block, balance in balances})
         if page.is_last:
             return BlocksRow(known=found)
         return replace(self, found=found, after=balances[-1][0])
 
 
 def _most(costs: Sequence[Cost]) -> Cost:
-    return Cost(*(max([each.of(unit) for each in costs]) for unit in Unit))
+    return Cost(max([each.information for each in costs]), max([each.calls for each in costs]))
 
 
 def _counts_until(balance: Balance, window: Window) -> Microseconds:
@@ -226,8 +235,8 @@ def _counts_until(balance: Balance, window: Window) -> Microseconds:
     return END_OF_TIME if end is None else max(end, balance.day.end)
 
 
-def _dispensable(named: Mapping[str, NamedSums]) -> str:
-    """Return the one that was noted longest ago of those which have the most of nothing."""
-    amounts = {block: each.sums.amounts for block, each in named.items()}
-    leading = {max(amounts, key=lambda block: amounts[block][which]) for which in range(4)}
-    return next(block for block in named if block not in leading)
+def _dispensable(named: Mapping[str, NamedSums]) -> list[str]:
+    """Return those that were noted longest ago, but for those which have the most of something."""
+    leading = {max(named, key=lambda block: amount(named[block].sums)) for amount in _AMOUNTS}
+    others = [block for block in named if block not in leading]
+    return others[: len(named) - LEAST_NAMED]

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from budget_service.ledger.balances import Balance
 from budget_service.ledger.block_sums import (
     NONE_PAYING,
+    BlockChange,
     BlockPage,
     BlocksNeededError,
     BlocksRow,
@@ -37,29 +38,39 @@ class KnownBlocks:
         self._are_loaded = snapshot.rows is None
         self._before = snapshot.rows or {}
         self._rows = {**self._before}
+        self._changes: dict[Account, dict[str, BlockChange]] = {}
         self._paying: dict[Account, Paying] = {}
 
     @property
     def changed(self) -> Mapping[Account, BlocksRow]:
         """The rows that have changed."""
-        before = self._before
-        return {
-            level: row for level, row in self._rows.items() if row is not None and row is not before[level]
-        }
+        before, rows = self._before, {level: self._row(level) for level in self._before}
+        return {level: row for level, row in rows.items() if row is not None and row is not before[level]}
 
     def note(self, block: Account, before: Balance | None, after: Balance) -> None:
         """Note that a block gets another balance, and what it was, if there was one."""
         self._paying.clear()
         if self._are_loaded or (before is None and after.is_unused):
             return
-        # A level whose row was not loaded is a fault: a new row would say too little.
         level = block.of_block("")
-        row = self._rows[level] or BlocksRow(known=LargestSums(rule=after.rule, since=self._since))
-        self._rows[level] = row.noted(block.block, before, after)
+        if level not in self._rows:
+            raise ValueError("the row of a level was not loaded: a new one would say too little")
+        changes = self._changes.setdefault(level, {})
+        earlier, _ = changes.get(block.block, (before, after))
+        changes[block.block] = earlier, after
+
+    def _row(self, level: Account) -> BlocksRow | None:
+        """Return the row of a level after all changes."""
+        row, changes = self._rows[level], self._changes.pop(level, None)
+        if changes:
+            rule = next(after.rule for _, after in changes.values())
+            row = row or BlocksRow(known=LargestSums(rule=rule, since=self._since))
+            row = self._rows[level] = row.noted(changes)
+        return row
 
     def read(self, page: BlockPage, balances: Sequence[tuple[str, Balance]], rule: WindowRule | None) -> None:
         """Add a page of the blocks of a level, whose balances are those of now, to what is known of all."""
-        row = self._rows[page.level]
+        row = self._row(page.level)
         if row is not None:
             self._rows[page.level] = row.read(page, balances, rule, self._since)
 
@@ -69,7 +80,7 @@ class KnownBlocks:
         Raises:
             BlocksNeededError: They have to be counted again.
         """
-        row = self._rows[level]
+        row = self._row(level)
         if row is not None and row.known.count > most and row.known.until <= self._now:
             raise self._needed(level, row, rule)
         return 0 if row is None else row.known.count
@@ -102,13 +113,13 @@ class KnownBlocks:
         Raises:
             BlocksNeededError: The blocks of the level have to be read.
         """
-        row = self._rows[each.level]
+        row = self._row(each.level)
         if row is not None and not row.known.is_reached:
             raise self._needed(each.level, row, each.limit.window)
 
     def _known(self, each: LevelLimit) -> LargestSums | None:
         """Return what is known of all blocks of a level; None: it never had any."""
-        row, rule = self._rows[each.level], each.limit.window
+        row, rule = self._row(each.level), each.limit.window
         if row is None:
             return None
         # A level in mode track waits for no older currency.

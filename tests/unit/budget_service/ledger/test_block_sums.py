@@ -70,6 +70,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Know few blocks by name, and read two at a time."""
     with monkeypatch.context() as patched:
         patched.setattr(block_sums, "MOST_NAMED", 4)
+        patched.setattr(block_sums, "LEAST_NAMED", 4)
         patched.setattr(row_transactions, "BLOCKS_AT_ONCE", 2)
         patched.setattr(row_transactions, "BLOCKS_WITH_DAYS", 2)
         patched.setattr(histories, "PAYING", PAYING)
@@ -116,7 +117,7 @@ def test_a_row_says_no_less_than_any_block_has(
             block, *amounts = change
             spent, reserved = Cost(*amounts[:2]), Cost(*amounts[2:])
             balance = replace(EMPTY, spent=spent, reserved=reserved)
-            row = row.noted(block, balances.get(block), balance)
+            row = row.noted({block: (balances.get(block), balance)})
             balances[block] = balance
         truth = largest(balances.values())
         assert truth.within(row.known.paying.sums)
