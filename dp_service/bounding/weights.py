@@ -14,6 +14,10 @@ all rows says nothing of their amounts. Each number of a release is bounded, and
 is the same alone and beside others. For an average x is min(rows with a value, tau) with the column's own tau. For a
 sum x is a member's total s of an element, within +-U, in steps of a power of two: ceil(|s| / step), and U / step, at
 most 1024, is what counts in full in place of tau.
+
+Of a member, R rows of a number count in full in all elements together. These are in at most R elements, so where a
+number has a weight of its own, Delta in the rule above is min(Delta, R), and its noise is by the same D. Whoever has
+rows in more elements counts with less in each, as with any other Delta: privacy does not rest on R.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ class SummedValue:
             No part of the release.
         rows: How many rows of a member count in full in an element; None: its total does.
         is_centred: Whether what is added up is twice that, less both ends; otherwise it is twice that.
+        typical: In how many elements a member counts in full, where these are fewer than for counts; None: in as many.
     """
 
     name: str
@@ -42,6 +43,7 @@ class SummedValue:
     is_raised: bool = False
     rows: int | None = None
     is_centred: bool = True
+    typical: int | None = None
 
     @property
     def called(self) -> str:
@@ -66,6 +68,7 @@ class SummedValue:
             ("sum_share", self.share),
             *([] if self.count_share is None else [("count_share", self.count_share)]),
             *([] if self.function is AggregateFunction.SUM else [("number_of", self.function.name)]),
+            *([] if self.typical is None else [("sum_typical", self.typical)]),
         ]
 
 

@@ -45,11 +45,14 @@ class AddedUp:
         numbers: For each the number of its condition, by the order in which the question names them, from 1 on; 0: it
             has none.
         places: For each number of the question the places of its parts, or THE_COUNT.
+        rows: For each coordinate how many rows of a member count in full in it, in all elements together; None: the
+            policy does not say so.
     """
 
     coordinates: tuple[Coordinate, ...]
     numbers: tuple[int, ...]
     places: tuple[tuple[int, ...], ...]
+    rows: tuple[int | None, ...]
 
 
 def added_up(query: HistogramQuery, table: Table, shares: Fraction) -> AddedUp:
@@ -59,7 +62,7 @@ def added_up(query: HistogramQuery, table: Table, shares: Fraction) -> AddedUp:
         RefusedByPolicyError: The policy does not list the values of a column, or offers no count of rows.
         QuestionError: No row can meet a condition.
     """
-    found: dict[bytes, tuple[Coordinate, int]] = {}
+    found: dict[bytes, tuple[Coordinate, int, int | None]] = {}
     conditions: dict[bytes, int] = {}
 
     def name_of(part: Part, form: Form[Part]) -> bytes:
@@ -72,7 +75,7 @@ def added_up(query: HistogramQuery, table: Table, shares: Fraction) -> AddedUp:
         # An average has a coordinate of its own: beside it a sum must not become one of other rows.
         coordinate = _coordinate(part, condition, isinstance(form, Average), query, table, shares=shares)
         name = coordinate_bytes(coordinate)
-        found.setdefault(name, (coordinate, number))
+        found.setdefault(name, (coordinate, number, _rows_in_full(coordinate, query, table)))
         return name
 
     of = [
@@ -82,9 +85,10 @@ def added_up(query: HistogramQuery, table: Table, shares: Fraction) -> AddedUp:
     order = sorted(found, key=lambda name: (*_rank(found[name][0]), name))
     in_order = [found[name] for name in order]
     return AddedUp(
-        tuple(coordinate for coordinate, _ in in_order),
-        tuple(number for _, number in in_order),
+        tuple(coordinate for coordinate, _, _ in in_order),
+        tuple(number for _, number, _ in in_order),
         tuple(tuple(order.index(name) if name else THE_COUNT for name in names) for names in of),
+        tuple(rows for _, _, rows in in_order),
     )
 
 
@@ -130,13 +134,27 @@ def _coordinate(
         return QueryCount(counted, bounds.of_sum(most) if is_sum else bounds, condition)
     column = table.value(part.column)
     value = replace(query_value(column), condition=condition)
-    of_rows = query.over_rows or query.measure is Measure.EVENTS
+    of_rows = _is_of_rows(query)
     if averaged:
         rows = table.rows_with_value(column, shares) if of_rows else None
         return replace(value, has_own_count=True, rows=rows)
     is_bounded = column.rows is not None or table.measures.counts_rows
     rows = table.rows_with_value(column, shares) if of_rows and is_bounded else None
     return replace(value, bounds=value.bounds.of_sum(rows))
+
+
+def _is_of_rows(query: HistogramQuery) -> bool:
+    return query.over_rows or query.measure is Measure.EVENTS
+
+
+def _rows_in_full(coordinate: Coordinate, query: HistogramQuery, table: Table) -> int | None:
+    if isinstance(coordinate, QueryCount):
+        return (
+            table.measures.rows
+            if coordinate.counted is Measure.EVENTS and coordinate.has_own_weight
+            else None
+        )
+    return (table.value(coordinate.name).rows or table.measures.rows) if _is_of_rows(query) else None
 
 
 _COUNTED = {

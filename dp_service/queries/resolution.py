@@ -269,7 +269,7 @@ def _summing(
             "condition need: ask for each count apart, with its condition in WHERE",
         )
     is_alone = query.is_of_values and (bounded.min_count is None or bounded.names is not None)
-    sums = sums_released(query, added, UNASKED_SHARE if is_alone else COUNT_SHARE)
+    sums = sums_released(query, added, UNASKED_SHARE if is_alone else COUNT_SHARE, bounded)
     require_drawable(sums, bounded, unit=parameters.epsilon_per)
     elements = _most_elements(parameters)
     k = shown_with_sums(parameters.k, len(query.aggregates), elements)

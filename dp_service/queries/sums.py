@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import zip_longest
 
@@ -24,7 +25,7 @@ from dp_service.queries.canonical_columns import (
 from dp_service.queries.coordinates import AddedUp
 from dp_service.queries.errors import QuestionError
 from dp_service.queries.structured import HistogramQuery
-from dp_service.terms import AggregateFunction
+from dp_service.terms import AggregateFunction, Bounding
 from dp_service.values.bounds import Clamp
 
 UNASKED_SHARE = Fraction(1, 64)
@@ -33,18 +34,21 @@ MAXIMUM_VALUES_SHOWN = 1_000
 """How many sums and averages a result has at most, all elements together."""
 
 
-def sums_released(query: HistogramQuery, added: AddedUp, share: Fraction) -> SumsReleased:
+def sums_released(
+    query: HistogramQuery, added: AddedUp, share: Fraction, bounded: BoundedContributions
+) -> SumsReleased:
     """Return what is released besides counts.
 
     Args:
         query: The question.
         added: What it adds up.
         share: The part of the units that its count takes.
+        bounded: How contributions are bounded.
     """
     part = (1 - share) / (len(added.coordinates) or 1)
     columns = tuple(
-        _summed_value(coordinate, part, number, query)
-        for coordinate, number in zip(added.coordinates, added.numbers, strict=True)
+        replace(_summed_value(coordinate, part, number, query), typical=_typical(rows, bounded))
+        for coordinate, number, rows in zip(added.coordinates, added.numbers, added.rows, strict=True)
     )
     names = {
         place: PartName(column.function, column.name, query.sums_rows or query.over_rows, column.condition)
@@ -93,7 +97,10 @@ def require_drawable(sums: SumsReleased, bounded: BoundedContributions, *, unit:
         clamp = Clamp(column.low, column.high, column.is_centred)
         width, grid = clamp.width * column.grid(bounded.grid), bounded.grid
         most = max(width**2 / column.share, grid**2 / (column.count_share or Fraction(1)))
-        if variance_for(most * bounded.typical * (column.rows or 1) ** 2, rho) > MAX_VARIANCE:
+        if (
+            variance_for(most * (column.typical or bounded.typical) * (column.rows or 1) ** 2, rho)
+            > MAX_VARIANCE
+        ):
             raise QuestionError(
                 "aggregates",
                 f"expected numbers whose noise can be drawn, and that of {column.called} cannot: ask for fewer at once",
@@ -140,6 +147,15 @@ def require_whole_series(query: HistogramQuery, shown: int | None, elements: int
         "range, take longer buckets, ask for fewer sums and averages at once, "
         "or state how many elements from the beginning to show",
     )
+
+
+def _typical(rows: int | None, bounded: BoundedContributions) -> int | None:
+    """Return in how many elements a member counts in full in a number, if rows say that these are fewer than Delta.
+
+    Only a weight of the number's own bounds a member so. Where none acts, all of a member's elements count.
+    """
+    is_weighted = bounded.bounding is Bounding.WEIGHTS
+    return rows if is_weighted and rows is not None and rows < bounded.typical else None
 
 
 def _summed_value(coordinate: Coordinate, share: Fraction, number: int, query: HistogramQuery) -> SummedValue:

@@ -27,7 +27,8 @@ coordinate with a share; D is then that of its own rows of a member. A B that is
 Where members are weighted (`dp_service.bounding.weights`), n has its weight V, a number of hundredths, and a column of
 other rows than n a weight of its own. n is on the grid, with V c in place of c. A B of few steps, as of numbers of rows
 or members, is on the grid too, with V b of each b. Any other B stays in its steps, with V b / 100 rounded towards 0,
-which is within W V c / 100. So D is that of the grid on which a B is.
+which is within W V c / 100. So D is that of the grid on which a B is. A weight of its own may be by fewer elements than
+that of n (`typical`): its V brings the squares of its cells to at most that D, which is the one of its noise.
 
 Over an unknown domain a group is released if it reaches m and N > T, with T from sigma_n alone (`threshold`). The B of
 a hidden group is never shown. So whatever only one member brings is hidden with probability at least 1 - delta, and
@@ -80,6 +81,7 @@ class SumShare:
         count_share: The share for a count of its own; None: it shares n with the group.
         grid: What one in its B is in steps of the clamp: 1, or that of the counts.
         rows: How many rows of a member its B and its own count are of; None: as many as n.
+        typical: In how many elements a member counts in full in both; None: in as many as in n.
     """
 
     clamp: Clamp
@@ -87,6 +89,7 @@ class SumShare:
     count_share: Fraction | None = None
     grid: int = 1
     rows: int | None = None
+    typical: int | None = None
 
     def shares(self) -> tuple[Fraction, ...]:
         """Return all shares."""
@@ -174,10 +177,11 @@ class BoundMoments:
 
     def _bound_of(self, summed: SumShare) -> ContributionBound:
         """Return what a member can change in a column's own count, on the grid of the counts."""
+        bound = replace(self.bound, typical=summed.typical or self.bound.typical)
         if summed.rows is None:
-            return self.bound
+            return bound
         counted = Counted.EVENTS if summed.rows > 1 else self.bound.counted
-        return replace(self.bound, tau=summed.rows, counted=counted)
+        return replace(bound, tau=summed.rows, counted=counted)
 
     def own_count_variance(self, column: int) -> Fraction | None:
         """Return the parameter of the noise in a column's own count, None if it has none."""

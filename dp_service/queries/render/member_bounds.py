@@ -17,11 +17,13 @@ class Weights:
         typical: How many of its elements count in full.
         tau: How many rows of a member count in an element; 1 where distinct members are counted.
         min_count: The least count of an element that is answered, on the grid; None over a known domain.
+        typical_in_sums: How many of its elements count in full in each sum, where these are others; None: `typical`.
     """
 
     typical: int
     tau: int
     min_count: int | None
+    typical_in_sums: tuple[int | None, ...]
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,14 @@ def weights_of(resolution: Resolution) -> Weights | None:
     found = resolution.parameters.contributions
     if found is None or found.bounding is not Bounding.WEIGHTS:
         return None
-    return Weights(_typical(found, resolution), resolution.parameters.tau, min_count_of(resolution))
+    parameters = resolution.parameters
+    columns = () if parameters.sums is None else parameters.sums.columns
+    return Weights(
+        _typical(found, resolution),
+        parameters.tau,
+        min_count_of(resolution),
+        tuple(each.typical for each in columns),
+    )
 
 
 def first_elements_of(resolution: Resolution) -> FirstElements | None:

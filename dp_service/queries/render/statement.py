@@ -65,6 +65,7 @@ from dp_service.queries.render.sums import (
     own_cells,
     row_steps,
     sums,
+    weight_name,
     weighted_sums,
 )
 from dp_service.queries.render.where import where_condition
@@ -286,13 +287,17 @@ def _weighted(resolution: Resolution, bound: Weights, dialect: Dialect) -> tuple
     squares: list[str] = []
     found: list[str] = []
     weights: list[str] = []
-    for name, each, most in [(WEIGHT, cell, bound.tau), *own_cells(query, dialect)]:
+    cells = [(WEIGHT, cell, bound.typical * bound.tau**2)]
+    for place, each, most in own_cells(query, dialect):
+        typical = bound.typical_in_sums[place] or bound.typical
+        cells.append((weight_name(query, place), each, typical * most**2))
+    for name, each, full in cells:
         square = "COUNT(*)" if each == "1" else f"SUM({each} * {each})"
         over = "" if joins else f" OVER (PARTITION BY {member})"
         named = identifier(name.replace(WEIGHT, "gris_square"), dialect)
         squares.append(f"{square}{over} AS {named}")
         weights.append(identifier(name, dialect))
-        found.append(f"{_weight(named, bound.typical * most**2)} AS {weights[-1]}")
+        found.append(f"{_weight(named, full)} AS {weights[-1]}")
     of = members if joins else f"({_contributions(resolution, dialect)}) AS {members}"
     kept, grouped = (member, [f"GROUP BY {member}"]) if joins else ("*", [])
     summed = " ".join([f"SELECT {', '.join([kept, *squares])}", f"FROM {of}", *grouped])

@@ -107,8 +107,8 @@ def weight_name(query: CanonicalQuery, place: int) -> str:
     return f"gris_weight_{place + 1}" if query.values[place].has_own_weight else WEIGHT
 
 
-def own_cells(query: CanonicalQuery, dialect: Dialect) -> Iterator[tuple[str, str, int]]:
-    """Write a member's cells of each sum with weights of its own, behind their name, and how much counts in full."""
+def own_cells(query: CanonicalQuery, dialect: Dialect) -> Iterator[tuple[int, str, int]]:
+    """Write a member's cells of each sum with weights of its own, behind its place, and how much counts in full."""
     for place, value in enumerate(query.values):
         if not value.has_own_weight:
             continue
@@ -121,7 +121,7 @@ def own_cells(query: CanonicalQuery, dialect: Dialect) -> Iterator[tuple[str, st
             cell = f"ABS({_clamped(identifier(total_name(place), dialect), totals)})"
             if totals.cell_step > 1:
                 cell = f"CAST(CEIL(CAST({cell} AS DOUBLE) / {totals.cell_step}) AS BIGINT)"
-        yield weight_name(query, place), cell, most
+        yield place, cell, most
 
 
 def numbers_of_member(query: CanonicalQuery, dialect: Dialect) -> Iterator[tuple[int, str, str]]:

@@ -62,7 +62,12 @@ class Moments(Bounded[BoundMoments | MomentsOfNames]):
         bound = bound_of(stated, parameters.tau)
         columns = tuple(
             SumShare(
-                clamp_of(column), column.share, column.count_share, column.grid(stated.grid), column.rows or 1
+                clamp_of(column),
+                column.share,
+                column.count_share,
+                column.grid(stated.grid),
+                column.rows or 1,
+                column.typical,
             )
             for column in sums.columns
         )

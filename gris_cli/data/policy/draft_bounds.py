@@ -209,9 +209,9 @@ class UsualLists:
 
         def errors(rows: int) -> Iterator[Errors]:
             taus = [math.ceil(rows / each.delta) for each in self._listed]
-            yield from self._errors(sums, [min(upper, tau * high) for tau in taus])
+            yield from self._errors(sums, [min(upper, tau * high) for tau in taus], rows)
             for held, each, tau in zip(cells, self._listed, taus, strict=True):
-                averaged = UsualList(f"FROM {held}", each.delta, each.rho)
+                averaged = UsualList(f"FROM {held}", min(each.delta, rows), each.rho)
                 yield Errors(0.0, 0.0, averaged.error_of_averages(self._connection, tau, high - low))
 
         return _least_error(errors, self._most_rows, _least_uncut(errors, self._most_rows))
@@ -219,7 +219,7 @@ class UsualLists:
     def most_cut(self, amount: str, rows: int, row_upper: int, upper: int) -> float:
         """Return which share bounds cut at most of a large sum of a list, by SQL of what each row adds."""
         bounds = [min(upper, math.ceil(rows / each.delta) * row_upper) for each in self._listed]
-        return max(each.most_cut for each in self._errors(self._cells_of_sums(amount), bounds))
+        return max(each.most_cut for each in self._errors(self._cells_of_sums(amount), bounds, rows))
 
     def _cells_of_sums(self, amount: str) -> list[str]:
         return [self._cells(each.element, f"sum({amount})") for each in self._listed]
@@ -227,9 +227,12 @@ class UsualLists:
     def _errors_of_rows(self, rows: int) -> Iterator[Errors]:
         return self._errors(self._rows, [math.ceil(rows / each.delta) for each in self._listed])
 
-    def _errors(self, cells: Sequence[str], bounds: Sequence[int]) -> Iterator[Errors]:
+    def _errors(
+        self, cells: Sequence[str], bounds: Sequence[int], most: int = _MOST_ELEMENTS
+    ) -> Iterator[Errors]:
+        """Yield the errors of each list, in which a member counts in full in at most so many elements."""
         for held, each, bound in zip(cells, self._listed, bounds, strict=True):
-            yield UsualList(f"FROM {held}", each.delta, each.rho).errors(self._connection, bound)
+            yield UsualList(f"FROM {held}", min(each.delta, most), each.rho).errors(self._connection, bound)
 
     def _cells(self, element: str, size: str) -> str:
         """Keep what each member has in each element; return the name of the temporary table."""

@@ -198,6 +198,23 @@ def test_members_of_up_to_ten_thousand_elements_change_sums_within_the_price(
     assert faults(asked_of, asked("whole", "number", measure=measure), under, rows) == []
 
 
+def test_weights_by_the_elements_of_counts_are_found(asked_of: Asked) -> None:
+    """One row with a value counts in full, so noise is for one element where a member counts in four."""
+
+    def by_counts(resolution: Resolution) -> Resolution:
+        stated = resolution.parameters.sums
+        assert stated is not None
+        columns = tuple(replace(column, typical=None) for column in stated.columns)
+        assert columns != stated.columns
+        sums = replace(stated, columns=columns)
+        return replace(resolution, parameters=replace(resolution.parameters, sums=sums))
+
+    under, rows = many_elements(4)
+    over_rows = asked("number", measure=Measure.EVENTS)
+    assert faults(asked_of, over_rows, under, rows) == []
+    assert CHARGED in faults(asked_of, over_rows, under, rows, translate=by_counts)
+
+
 def rooted(by: str) -> Callable[[str], str]:
     """Return what rounds the weights of sums and averages otherwise."""
     return lambda sql: re.sub(r'FLOOR(\(SQRT\(FLOOR\([^/]*/ "gris_square_)', rf"{by}\1", sql)

@@ -103,7 +103,7 @@ def test_spark_bounds_members_as_duckdb_does(
         resolution = resolve(query, policy, now=NOW)
     except QuestionError:
         assume(False)
-    bound = Weights(typical, 2, None)
+    bound = Weights(typical, 2, None, ())
     on_spark, on_duckdb = (
         _answer(
             engine,

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from hypothesis import strategies as st
 
 from dp_service.bounding.weights import least_kept
+from dp_service.parameters.aggregates import SumsReleased
 from dp_service.parameters.numbers import Average
 from dp_service.queries.asked_numbers import AskedNumber, Measure, Part, sum_of
 from dp_service.queries.canonical_columns import QueryValue
@@ -166,7 +167,10 @@ def reference(query: HistogramQuery, policy: Policy, rows: Sequence[Row]) -> lis
             by_member[row.member][element].append(row)
     tau, bounded = asked.parameters.tau if query.sums_rows else 1, asked.parameters.contributions
     members = [
-        {element: _of_member(of_element, values, table, tau) for element, of_element in elements.items()}
+        {
+            element: _of_member(of_element, values, table, tau, asked.parameters.sums)
+            for element, of_element in elements.items()
+        }
         for elements in by_member.values()
     ]
     nothing = [0] * (1 + len(values) + sum(value.has_own_count for value in values))
@@ -190,19 +194,26 @@ def reference(query: HistogramQuery, policy: Policy, rows: Sequence[Row]) -> lis
 
 
 class Added(NamedTuple):
-    """What a member adds to one number in an element: its cell there, how much counts in full, whether in own steps."""
+    """What a member adds to one number in an element: its cell there, how much counts in full, whether in own steps.
+
+    `typical` is in how many elements it counts in full; None: in as many as in the count.
+    """
 
     number: int
     cell: int
     full: int
     is_fine: bool = False
+    typical: int | None = None
 
 
-def _of_member(rows: Sequence[Row], values: Sequence[QueryValue], table: Table, tau: int) -> list[Added]:
+def _of_member(
+    rows: Sequence[Row], values: Sequence[QueryValue], table: Table, tau: int, stated: SumsReleased | None
+) -> list[Added]:
     counted = min(len(rows), tau)
     added, own = [Added(counted, counted, tau)], []
-    for value in values:
-        column = table.value(value.name)
+    columns = () if stated is None else stated.columns
+    for value, of_column in zip(values, columns, strict=True):
+        column, typical = table.value(value.name), of_column.typical
         read = [[_read(getattr(row, value.name), column)] for row in rows]
         stands = (
             column.bounds.quantum.exact_steps(column.null_value or Fraction(0)) if value.keeps_nulls else None
@@ -212,19 +223,21 @@ def _of_member(rows: Sequence[Row], values: Sequence[QueryValue], table: Table, 
         is_fine = value.rows is not None or value.bounds.totals.is_fine
         if value.has_own_count:
             assert found.count is not None
-            added.append(Added(found.centred, found.count, value.rows or 1, is_fine))
-            own.append(Added(found.count, found.count, value.rows or 1))
+            added.append(Added(found.centred, found.count, value.rows or 1, is_fine, typical))
+            own.append(Added(found.count, found.count, value.rows or 1, typical=typical))
         else:
             step = value.bounds.totals.cell_step
             full = -(-value.bounds.totals.largest // step)
-            added.append(Added(found.centred, -(-abs(found.centred) // 2 // step), full, is_fine))
+            added.append(Added(found.centred, -(-abs(found.centred) // 2 // step), full, is_fine, typical))
     return added + own
 
 
 def weighted_numbers(cells: dict[str, list[Added]], typical: int, least: int) -> dict[str, list[Added]]:
     """Return the numbers of a weighted member: those of values in their own steps, rounded towards 0."""
     weights = [
-        weight(typical * each[0].full ** 2 * GRID**2, sum(one.cell**2 for one in each) or 1)
+        weight(
+            (each[0].typical or typical) * each[0].full ** 2 * GRID**2, sum(one.cell**2 for one in each) or 1
+        )
         for each in zip(*cells.values(), strict=True)
     ]
     return {

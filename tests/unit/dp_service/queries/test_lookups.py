@@ -83,7 +83,7 @@ def test_every_form_counts_what_the_reference_looks_up(
         assume(False)
     form, is_bounded = asked_as
     if is_bounded:
-        of_members = Weights(1, 2, 1)
+        of_members = Weights(1, 2, 1, ())
         found = answered(connection, table, weighted_statement(resolution, of_members, FORMS[form]))
         assert found == bounded_answer(query, policy, table, of_members, now=NOW)
     else:

@@ -124,26 +124,30 @@ ROWS_AND_TOTALS = [(0, 0), (1, 0), (3, 1), (3, 700), (1, 1238), (3, 1238)]
 """How many rows a member has in an element, of which at most one has a value, and their total."""
 
 
-def own_weights(typical: int) -> BoundMoments:
-    """Return a release of counts of rows, of a sum and of an average of a column."""
+def own_weights(typical: int, in_sums: int | None = None) -> BoundMoments:
+    """Return a release of counts of rows, of a sum and of an average of a column, these of fewer elements."""
     quarter = Fraction(1, 4)
     columns = (
-        SumShare(TOTAL, quarter, rows=1),
-        SumShare(FINE, quarter, Fraction(1, 8), rows=ROWS_WITH_VALUE),
+        SumShare(TOTAL, quarter, rows=1, typical=in_sums),
+        SumShare(FINE, quarter, Fraction(1, 8), rows=ROWS_WITH_VALUE, typical=in_sums),
     )
     bound = ContributionBound(typical, ROWS, 1, Counted.EVENTS, GRID)
     return BoundMoments(CURRENCY, Fraction(1), bound, None, 1 - 2 * quarter - Fraction(1, 8), columns)
 
 
-def own_losses(release: BoundMoments, cell: Callable[[int], int], *, own: bool = True) -> list[Fraction]:
+def own_losses(
+    release: BoundMoments, cell: Callable[[int], int], *, own: bool = True, in_sums: int | None = None
+) -> list[Fraction]:
     """Return the most that any member moves counts, the sum, the average's sum and its count, in parts of their rho.
 
     Args:
         release: The release.
         cell: The cell of a sum, of the total.
         own: Whether sum and average have weights of their own cells, and not those of the counts.
+        in_sums: How many elements count in full by these weights; None: as many as in the counts.
     """
     typical, worst = release.bound.typical, [Fraction(0)] * 4
+    in_sums = in_sums or typical
     variances = (
         (release.count_variance, release.share),
         (release.sum_variance(0), release.columns[0].share),
@@ -153,8 +157,8 @@ def own_losses(release: BoundMoments, cell: Callable[[int], int], *, own: bool =
     for member in product(ROWS_AND_TOTALS, repeat=ELEMENTS):
         used = [min(rows, ROWS_WITH_VALUE) * bool(total) for rows, total in member]
         of_rows = weight(typical * ROWS**2 * GRID**2, sum(rows**2 for rows, _ in member) or 1)
-        of_total = weight(typical * FULL**2 * GRID**2, sum(cell(total) ** 2 for _, total in member) or 1)
-        of_value = weight(typical * ROWS_WITH_VALUE**2 * GRID**2, sum(each**2 for each in used) or 1)
+        of_total = weight(in_sums * FULL**2 * GRID**2, sum(cell(total) ** 2 for _, total in member) or 1)
+        of_value = weight(in_sums * ROWS_WITH_VALUE**2 * GRID**2, sum(each**2 for each in used) or 1)
         if not own:
             of_total = of_value = of_rows
         moved = (
@@ -177,6 +181,15 @@ def test_no_member_moves_a_number_with_weights_of_its_own_by_more_than_its_share
     found = own_losses(own_weights(typical), lambda total: ceil(Fraction(total, STEP)))
     assert max(found) <= 1
     assert min(found) > Fraction(98, 100)
+
+
+def test_numbers_of_few_rows_have_the_noise_of_as_few_elements() -> None:
+    """Their weights are by these elements, too; with weights by those of the counts a member moves them by more."""
+    release, cell = own_weights(3, in_sums=2), lambda total: ceil(Fraction(total, STEP))
+    found = own_losses(release, cell, in_sums=2)
+    assert max(found) <= 1
+    assert min(found) > Fraction(98, 100)
+    assert all(lost > 1 for lost in own_losses(release, cell, in_sums=3)[1:])
 
 
 @pytest.mark.parametrize(

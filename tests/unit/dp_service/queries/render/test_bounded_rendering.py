@@ -108,7 +108,7 @@ def test_members_with_many_elements_are_bounded(
     ]
     query = HistogramQuery("t", dimensions, measure, k=1)
     for least in (GRID, None):
-        bound = Weights(typical, 2, least)
+        bound = Weights(typical, 2, least, ())
         sql = weighted_statement(resolve(query, ALL, now=NOW), bound, DIALECTS["duckdb"])
         wanted = bounded_answer(query, ALL, table, bound, now=NOW)
         assert wanted or least == GRID
@@ -132,7 +132,7 @@ def test_members_of_up_to_ten_thousand_elements_are_weighted(
     ]
     query = HistogramQuery("t", ("number",), measure, k=1)
     for typical in (1, 49):
-        bound = Weights(typical, 1 if measure is Measure.DISTINCT_MEMBERS else 3, min_count)
+        bound = Weights(typical, 1 if measure is Measure.DISTINCT_MEMBERS else 3, min_count, ())
         resolution = replace(resolve(query, ALL, now=NOW), row_limit=20_000)
         found = answered(connection, table, weighted_statement(resolution, bound, dialect))
         assert [row for row in found if row[-1]] == bounded_answer(query, ALL, table, bound, now=NOW)
