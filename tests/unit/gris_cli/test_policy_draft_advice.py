@@ -13,7 +13,7 @@ from gris_cli.__main__ import main
 
 COLUMNS = (
     "1000 + hash(i) % 300 * 7 AS customer_id, TIMESTAMP '2026-01-01' + INTERVAL (i % 90) DAY AS at, "
-    "'P-' || hash(i, 1) % 600 AS product, CASE WHEN i % 3 > 0 THEN (5 + i % 100)::DOUBLE / 4 END AS price, "
+    "'P-' || hash(i, 1) % 1200 AS product, CASE WHEN i % 3 > 0 THEN (5 + i % 100)::DOUBLE / 4 END AS price, "
     "uuid()::VARCHAR AS session_id"
 )
 
@@ -67,7 +67,7 @@ def drafts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("drafts")
     data = folder / "orders.parquet"
     with duckdb.connect() as connection:
-        connection.sql(f"SELECT {COLUMNS} FROM range(3600) AS given(i)").write_parquet(str(data))  # noqa: S608
+        connection.sql(f"SELECT {COLUMNS} FROM range(12000) AS given(i)").write_parquet(str(data))  # noqa: S608
     for name, flags in {"rows": [], "names": ["--names-only"]}.items():
         assert main(["draft", "--data", str(data), "--out", str(folder / name), *flags]) == 0
     return {name: (folder / name).read_text() for name in ("rows", "names")}
