@@ -34,4 +34,5 @@ def ask(question: AskFlags, as_json: bool, connection: ConnectionFlags) -> None:
                 return
             # If it was paid for before, the ledger was not asked.
             result = replace(result, remaining=remaining_after(result.remaining, client))
-    print_result(result, questions_left(result.remaining, result.cost), as_json=as_json)
+    left = questions_left(result.remaining, result.cost)
+    print_result(result, left, as_json=as_json, verbose=question.verbose)

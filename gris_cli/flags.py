@@ -89,13 +89,14 @@ class QuestionFlags:
 
 @dataclass(frozen=True)
 class AskFlags(QuestionFlags):
-    """What is asked, and how sure its intervals are."""
+    """What is asked, how sure its intervals are, and how much is said."""
 
     confidence: float | None = flag(
         None,
         "Of each interval; by default 0.95.",
         metavar="NUMBER",
     )
+    verbose: bool = flag(False, "Say how the numbers were made, too.")
 
 
 @dataclass(frozen=True)

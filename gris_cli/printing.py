@@ -29,6 +29,8 @@ from pinot_connector.results import Explanation, PrivateResult
 from pinot_connector.statements import METHOD, Statement
 
 MAX_ROWS = 40
+# Statements on these say how numbers are made; the others say what numbers mean, and what is left out.
+_MAKING = {METHOD, "counts", "sums", "order"}
 
 
 def print_guarantee(guarantee: AccountGuarantee, *, as_json: bool) -> None:
@@ -42,8 +44,11 @@ def print_guarantee(guarantee: AccountGuarantee, *, as_json: bool) -> None:
     say("own budget", format_own_guarantee(guarantee))
 
 
-def print_result(result: PrivateResult, more: int | None, *, as_json: bool) -> None:
-    """Print a paid result, and for how many `more` questions at its price the budget lasts."""
+def print_result(result: PrivateResult, more: int | None, *, as_json: bool, verbose: bool = False) -> None:
+    """Print a paid result, and for how many `more` questions at its price the budget lasts.
+
+    Without `verbose` nothing is said of how the numbers are made, and of all limits there is only the account's own.
+    """
     if as_json:
         print_json({**result.to_dict(), "questions_left": more})
         return
@@ -51,11 +56,11 @@ def print_result(result: PrivateResult, more: int | None, *, as_json: bool) -> N
     if len(result.rows) > MAX_ROWS:
         say("", f"the first {MAX_ROWS} of {_elements(result)}; --json has all of these")
     say("total", "" if result.total is None else total_in_words(result.total))
-    _say_statements(result.statements)
+    _say_statements(each for each in result.statements if verbose or each.subject not in _MAKING)
     say("cost", f"{formats.cost(result.cost)}; charged now: {formats.cost(result.charged)}")
-    if result.release_id:
+    if verbose and result.release_id:
         say("release", f"{result.release_id[:16]}, made with the noise key {result.key_id}")
-    for level in result.remaining:
+    for level in result.remaining if verbose else result.remaining[-1:]:
         say("left", formats.level(level))
     say("", format_more_questions(more))
 

@@ -109,7 +109,7 @@ class Reader:
         page = await self.page("ask", sql, explanation.worst_case_cost.information)
         ask, explain, as_json = [
             await asyncio.to_thread(self._printed, name, sql, *more)
-            for name, *more in (["ask"], ["explain"], ["ask", "--json"])
+            for name, *more in (["ask", "--verbose"], ["explain"], ["ask", "--json"])
         ]
         columns, rows, said = await asyncio.to_thread(self._of_cursor, sql)
         texts = {

@@ -56,12 +56,14 @@ def test_asking_prints_the_whole_result_as_json(world: World, capsys: pytest.Cap
 
 
 def test_asking_prints_a_table_for_people(world: World, capsys: pytest.CaptureFixture[str]) -> None:
-    """A line an element, the interval's meaning, the price, and no line wider than 100 columns."""
+    """A line an element, the interval's meaning, the price, and no line wider than 100 columns; more if wanted."""
     assert main(["ask", *QUESTION, *_connection(world)]) == 0
     printed = capsys.readouterr().out
     assert max(map(len, printed.splitlines())) <= 100
-    for words in ("noisy count", "95 % interval", "UnkGumb", "11 information and 1 call", "left"):
+    for words in ("noisy count", "95 % interval", "11 information and 1 call", "left"):
         assert words in printed
+    assert "UnkGumb" not in printed
+    assert "UnkGumb" in run_text(capsys, "ask", *QUESTION, "--verbose", *_connection(world))
 
 
 def test_flags_and_sql_ask_the_same_question(world: World, capsys: pytest.CaptureFixture[str]) -> None:
@@ -357,7 +359,8 @@ def test_an_exhausted_budget_says_what_is_missing(world: World, capsys: pytest.C
 def test_one_of_anything_is_no_plural(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     """An account of one call, asked for people and refused."""
     account = new_account("poor")
-    assert main(["ask", "--table", "feedback", "--by", "cohort", *_connection(world, account)]) == 0
+    asked = ["ask", "--verbose", "--table", "feedback", "--by", "cohort"]
+    assert main([*asked, *_connection(world, account)]) == 0
     again = [
         "ask",
         "--table",

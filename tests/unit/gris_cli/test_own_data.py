@@ -205,7 +205,7 @@ def test_a_question_without_columns_prints_one_total(
     (row,) = shown["rows"]
     assert [] == row["element"]
     assert shown["parameters"]["clipped"] is True
-    assert main([*asked, *rows[:2]]) == 0
+    assert main([*asked, *rows[:2], "--verbose"]) == 0
     assert "At most 5 rows of a member count in each" in capsys.readouterr().out
     price = run_json(capsys, "explain", *asked[1:], "--table", "sales", "--count", "events")
     assert "COALESCE(" in price["queries"][0]["sql"]
