@@ -139,6 +139,7 @@ SUMMED_AS: Changes = [
     {"count_share": Fraction(1, 8)},
     {"function": AggregateFunction.ROWS},
     {"rows": 3},
+    {"typical": 4},
     {"is_centred": False},
 ]
 RANKED: Changes = [
