@@ -29,8 +29,6 @@ from pinot_connector.results import Explanation, PrivateResult
 from pinot_connector.statements import METHOD, Statement
 
 MAX_ROWS = 40
-# Statements on these say how numbers are made; the others say what numbers mean, and what is left out.
-_MAKING = {METHOD, "counts", "sums", "order"}
 
 
 def print_guarantee(guarantee: AccountGuarantee, *, as_json: bool) -> None:
@@ -56,7 +54,7 @@ def print_result(result: PrivateResult, more: int | None, *, as_json: bool, verb
     if len(result.rows) > MAX_ROWS:
         say("", f"the first {MAX_ROWS} of {_elements(result)}; --json has all of these")
     say("total", "" if result.total is None else total_in_words(result.total))
-    _say_statements(each for each in result.statements if verbose or each.subject not in _MAKING)
+    _say_statements(each for each in result.statements if verbose or not each.says_how)
     say("cost", f"{formats.cost(result.cost)}; charged now: {formats.cost(result.charged)}")
     if verbose and result.release_id:
         say("release", f"{result.release_id[:16]}, made with the noise key {result.key_id}")

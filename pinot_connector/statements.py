@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 METHOD = "method"
+_HOW = frozenset((METHOD, "counts", "sums", "order"))
 
 
 @dataclass(frozen=True)
@@ -30,3 +31,8 @@ class Statement:
     def is_method(self) -> bool:
         """Whether it says how numbers are made; all others say what they mean."""
         return self.subject == METHOD
+
+    @property
+    def says_how(self) -> bool:
+        """Whether it says how numbers are made; all others say what they mean, or what is left out."""
+        return self.subject in _HOW

@@ -59,7 +59,7 @@ def answer_of(release: PrivateResult, result_formats: Sequence[int], *, interval
     # What it has cost, and what its numbers mean: programs show each notice on its own.
     answer.notices = (
         "; ".join((f"charged: {formats.cost(release.charged)}", *left)),
-        "\n".join(statement.text for statement in release.statements),
+        "\n".join(each.text for each in release.statements if not each.says_how),
     )
     return answer
 

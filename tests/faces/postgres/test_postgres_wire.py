@@ -86,6 +86,7 @@ def test_psycopg_asks_and_spends_as_every_other_client_of_the_account(gateway: G
         assert cost.startswith("charged: 4 information")
         assert "; left: app: " in cost
         assert "Each interval covers the number before noise" in meaning
+        assert "The mechanism is" not in meaning
 
         async def again() -> tuple[list[tuple[object, ...]], int]:
             async with AsyncGatewayClient(Endpoint(gateway.address, gateway.analyst("psycopg"))) as client:
